@@ -111,13 +111,13 @@ func (h *Handlers) settingsFor(userID string) *settings {
 // which may be that phone.
 func (h *Handlers) updateUser(c *wire.Call, own *settings) (wire.Object, error) {
 	u := &h.w.User(c.Key.User).Value
-	password, newPassword := c.Field("password")
-	c.Check.MissingIf(newPassword && password == "", "password", "Choose a password.")
+	password, setsPassword := c.Field("password")
+	c.Check.MissingIf(setsPassword && password == "", "password", "Choose a password.")
 	email := ""
 	if c.Form.Has("email_address") {
 		email = wire.Address(c, "email_address")
 	}
-	if newPassword || c.Form.Has("email_address") {
+	if setsPassword || c.Form.Has("email_address") {
 		current, given := c.Field("current_password")
 		c.Check.MissingIf(!given, "current_password", "Send the current password.")
 		c.Check.InvalidIf(given && current != u.Password, "current_password", "Not the password of the account.")
@@ -138,7 +138,7 @@ func (h *Handlers) updateUser(c *wire.Call, own *settings) (wire.Object, error) 
 	if number != "" {
 		own.country, own.number = country, number
 	}
-	if newPassword {
+	if setsPassword {
 		h.setPassword(c.Key.User, password)
 	}
 	if email != "" && h.w.UserWithEmail(email) == "" { // the response does not reveal accounts (assumed)

@@ -50,9 +50,9 @@ const (
 
 // A kind is a kind of profile with members.
 type kind struct {
-	path     string // the beginning of paths
-	settings string // the fields of the settings of a member besides its role
-	offer    string // the fields of an invitation, besides those of its member
+	path         string // the beginning of paths
+	memberFields string // the form fields of a member besides the role
+	inviteFields string // the form fields that only an invitation has
 }
 
 // Paths of kinds.
@@ -66,16 +66,16 @@ const (
 func kinds() []kind {
 	return []kind{
 		{
-			path:     sharePath,
-			settings: "notify_options expires",
-			offer:    "notification message invitation_expires",
+			path:         sharePath,
+			memberFields: "notify_options expires",
+			inviteFields: "notification message invitation_expires",
 		},
 		{
-			path:     "/current/workspace/{workspace_id}/",
-			settings: "notifications expires",
-			offer:    "notification message invitation_expires",
+			path:         "/current/workspace/{workspace_id}/",
+			memberFields: "notifications expires",
+			inviteFields: "notification message invitation_expires",
 		},
-		{path: orgPath, offer: "message"},
+		{path: orgPath, inviteFields: "message"},
 	}
 }
 
@@ -107,7 +107,7 @@ func (h *Handlers) routesOf(k kind) []*wire.Route {
 	asMember, asManager := h.profileForRole(anyMember), h.profileForRole(h.managingRole)
 	asUser := h.profileOfPath(wire.Write)
 	joinForm, listParams := wire.BlankForm(wire.NoFields), ""
-	updatable := k.settings // fields of an invitation that an update may change
+	updatable := k.memberFields // fields of an invitation that an update may change
 	switch k.path {
 	case sharePath:
 		joinForm = wire.OptionalForm("notify_options")
@@ -116,10 +116,10 @@ func (h *Handlers) routesOf(k kind) []*wire.Route {
 	}
 	return []*wire.Route{
 		wire.Post("members.Add", members+"{email_or_user}/", wire.With(h.profileForRole(h.roleToInvite), h.addMember),
-			wire.Form("permissions "+k.settings+" "+k.offer)),
+			wire.Form("permissions "+k.memberFields+" "+k.inviteFields)),
 		wire.Get("members.Get", member+"{user_id}/details/", wire.With(h.profileOfMember, h.memberDetails)),
 		wire.Post("members.Update", member+"{user_id}/update/", wire.With(asMember, h.updateMember),
-			wire.Form("permissions "+k.settings)),
+			wire.Form("permissions "+k.memberFields)),
 		wire.Delete("members.Remove", members+"{user_id}/", wire.With(asManager, h.removeMember), wire.AllowArchived),
 		wire.Post("members.TransferOwnership", member+"{user_id}/transfer_ownership/",
 			wire.With(h.profileOfMember, h.transfer)),
@@ -476,7 +476,7 @@ func (h *Handlers) refuseTransfer(c *wire.Call, id, successor string) error {
 	unfit := func(reason, text string) error {
 		return wire.RefuseWithReason(http.StatusNotAcceptable, codeSuccessor, reason, text)
 	}
-	promoted := h.transfers.halfway[id] // by a transfer that has stopped, and that only the same call completes
+	promoted := h.transfers.halfway[id] // by a transfer that stopped half-way: only its repetition completes it
 	otherIsHalfway := promoted != "" && promoted != successor
 	switch {
 	case h.w.AccessMode(c.Key, id) < wire.Admin:

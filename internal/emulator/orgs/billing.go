@@ -196,15 +196,15 @@ func (h *Handlers) reactivatePlan(_ *wire.Call, id string) (wire.Object, error) 
 func (h *Handlers) invoices(c *wire.Call, id string) (wire.Object, error) {
 	limit := c.Integer("limit", invoiceDefault, 1, invoiceLimit)
 	months, amount := h.paidMonths(id), PlanNamed(h.w.Org(id).Value.Plan).price("monthly")
-	name := func(begun time.Time) string { return "in_" + hex.EncodeToString(h.w.Sign(id + begun.String()))[:16] }
+	idOf := func(begun time.Time) string { return "in_" + hex.EncodeToString(h.w.Sign(id + begun.String()))[:16] }
 	if after := c.Value("starting_after"); after != "" {
-		at := slices.IndexFunc(months, func(begun time.Time) bool { return name(begun) == after })
+		at := slices.IndexFunc(months, func(begun time.Time) bool { return idOf(begun) == after })
 		c.Check.InvalidIf(at < 0, "starting_after", "The id of an invoice.")
 		months = months[at+1:] // all of them for an unknown id, which is an error of the call
 	}
 	rows := wire.Rows(months[:min(limit, len(months))], func(begun time.Time) wire.Object {
 		return wire.Object{
-			{"id", name(begun)},
+			{"id", idOf(begun)},
 			{"amount_due", amount},
 			{"amount_paid", amount},
 			{"subtotal", amount},
@@ -212,7 +212,7 @@ func (h *Handlers) invoices(c *wire.Call, id string) (wire.Object, error) {
 			{"period_start", begun.Unix()},
 			{"period_end", begun.AddDate(0, 1, 0).Unix()},
 			{"created", wire.Stamp(begun.Unix())},
-			{"hosted_invoice_url", "https://pay.fast.test/" + name(begun)},
+			{"hosted_invoice_url", "https://pay.fast.test/" + idOf(begun)},
 		}
 	})
 	return wire.Object{{"invoices", rows}, {"has_more", len(rows) < len(months)}}, c.Check.Err()
@@ -225,7 +225,7 @@ func (h *Handlers) billableMembers(c *wire.Call, id string) (wire.Object, error)
 	workspaces := wire.Filter(h.w.WorkspaceIDs(), func(workspace string) bool { return h.w.OrgOf(workspace) == id })
 	workspacesOf := map[string][]wire.Object{} // of each user; none for a member of the organization alone
 	for _, profile := range append([]string{id}, workspaces...) {
-		var workspace []wire.Object // the organization is none
+		var workspace []wire.Object // stays empty for the organization itself
 		if profile != id {
 			workspace = []wire.Object{{{"id", wire.ProfileID(profile)}, {"name", h.w.ProfileName(profile)}}}
 		}

@@ -173,7 +173,9 @@ func readClearable(c *wire.Call, name string, into *string, valid func(string) b
 func readDomain(c *wire.Call, domain string) {
 	const letters = "abcdefghijklmnopqrstuvwxyz0123456789-"
 	wrong := strings.Trim(domain, letters) != "" || strings.Trim(domain, "-") != domain
-	c.Check.InvalidIf(c.Check.Text("domain", domain, 2, 63) && wrong, "domain", "a-z, 0-9 and hyphens inside.")
+	if isText := c.Check.Text("domain", domain, 2, 63); isText {
+		c.Check.InvalidIf(wrong, "domain", "a-z, 0-9 and hyphens inside.")
+	}
 }
 
 const noException = "" // in isDomainTaken: no organization is excepted
@@ -299,10 +301,8 @@ func (h *Handlers) createToken(c *wire.Call, org string) (wire.Object, error) {
 func (h *Handlers) listTokens(c *wire.Call, org string) (wire.Object, error) {
 	page, all := c.Page(wire.ListDefault, wire.ListLimit), h.tokensOf(org)
 	return wire.Object{
-		{"transfer_tokens", wire.Rows(wire.PageOf(all, page), (*transferToken).object)}, {
-			"pagination",
-			page.Pagination(len(all)),
-		},
+		{"transfer_tokens", wire.Rows(wire.PageOf(all, page), (*transferToken).object)},
+		{"pagination", page.Pagination(len(all))},
 	}, c.Check.Err()
 }
 

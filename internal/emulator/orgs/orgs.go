@@ -148,8 +148,8 @@ func planOf(o *world.Org) string {
 	return PlanNamed(o.Plan).name
 }
 
-// putSettings adds the fields of the level full. Administrators also see billing and
-// permissions, and the owner storage and keys.
+// putSettings adds the fields of the level full, null if their form is not documented.
+// Administrators also see billing and permissions, and the owner storage and keys.
 func (h *Handlers) putSettings(r *wire.Row, o *world.Org, role world.Role) {
 	r.Put(wire.Full, "industry", cmp.Or(o.Industry, "unspecified"))
 	r.Put(wire.Full, "facebook", wire.TextOrNull(o.Facebook))

@@ -147,9 +147,10 @@ func (h *Handlers) checkWorkspaceName(c *wire.Call) (wire.Object, error) {
 }
 
 // suggestFolder returns a free folder name: the given one or, if that is taken, with a
-// number.
+// number, cut to the length that folder names may have.
 func (h *Handlers) suggestFolder(name string) string {
-	runes, tail := []rune(name), "" // the first candidate is the name itself
+	runes := []rune(name)
+	tail := "" // the first candidate is the name itself
 	for next := 2; ; next++ {
 		candidate := string(runes[:min(len(runes), folderMost-len(tail))]) + tail
 		if !h.isFolderTaken(candidate, noException) {
@@ -292,6 +293,7 @@ func (h *Handlers) readFeatures(c *wire.Call, w *world.Workspace) {
 // characters than letters, digits and hyphens.
 func (h *Handlers) checkFolderName(c *wire.Call, field, name string) {
 	other := func(r rune) bool { return r != '-' && !unicode.IsLetter(r) && !unicode.In(r, unicode.N) }
-	c.Check.InvalidIf(c.Check.Text(field, name, folderLeast, folderMost) && strings.ContainsFunc(name, other),
-		field, "Letters, digits and hyphens.")
+	if isText := c.Check.Text(field, name, folderLeast, folderMost); isText {
+		c.Check.InvalidIf(strings.ContainsFunc(name, other), field, "Letters, digits and hyphens.")
+	}
 }
