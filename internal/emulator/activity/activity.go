@@ -90,7 +90,7 @@ func (h *Handlers) parsePoll(c *wire.Call) poll {
 	q := poll{
 		wait:      time.Duration(c.Integer("wait", noWait, 0, pollWait)) * time.Second,
 		onlyNew:   c.Value("updated") != "",
-		inclusive: h.w.Options.Activity.InclusivePolls,
+		inclusive: h.w.Options.Activity.InclusivePolls, // a change at the time itself counts, too
 	}
 	if since := c.Moment("lastactivity"); !since.IsZero() {
 		q.since = since.UnixMicro()
@@ -132,7 +132,7 @@ func (h *Handlers) awaitChange(c *wire.Call, q *poll) (wire.Object, error) {
 	over := q.wait == 0
 	for {
 		payload, waits, err := h.pollOnce(c, q, over)
-		if waits == nil {
+		if waits == nil { // the poll has its response
 			return payload, err
 		}
 		select {
@@ -208,7 +208,7 @@ func pollParams(path ...string) wire.RouteOption {
 
 // Routes returns the routes of polls, the dashboard and intents.
 func (h *Handlers) Routes() []*wire.Route {
-	const profileInPath = "/profile_id:profile_id:organization, workspace, share, own user" // "/" + name:kind:rule
+	const profileInPath = "/profile_id:profile_id:organization, workspace, share, own user" // the slash: in the path
 	const card = "/current/workspace/{workspace_id}/dashboard/cards/{card_key}/dismiss/"
 	return slices.Concat(h.intentRoutes(), []*wire.Route{
 		wire.Get(OpPoll, "/current/activity/poll/", h.pollSelf, wire.TakesLock, pollParams()),

@@ -51,7 +51,7 @@ func (h *Handlers) keepFileShare(f world.SeedFileShare) *world.FileShare {
 	f.Access = cmp.Or(f.Access, world.NamedPeople)
 	f.Created = cmp.Or(f.Created, h.w.Now())
 	f.Updated = cmp.Or(f.Updated, f.Created)
-	given := f.Grants
+	given := f.Grants // addGrant completes each of them, and schedules its expiry
 	f.Grants = nil
 	kept := &world.FileShare{SeedFileShare: f}
 	for _, g := range given {
@@ -63,10 +63,11 @@ func (h *Handlers) keepFileShare(f world.SeedFileShare) *world.FileShare {
 }
 
 // scheduleExpiry schedules the expiry of a File Share, and its deletion at the next full
-// hour, when the platform cleans up. Zero means never.
+// hour, when the platform cleans up. Neither has an effect if the time of expiry is
+// another by then; without one, a File Share does not expire.
 func (h *Handlers) scheduleExpiry(f *world.FileShare) {
 	ends := f.Expires
-	f.Lapsed = false
+	f.Lapsed = false // it may have expired at an earlier time
 	if ends.IsZero() {
 		return
 	}
@@ -254,8 +255,9 @@ func (h *Handlers) setGrant(c *wire.Call, f *world.FileShare) (wire.Object, erro
 // checkGrantee checks the fields that name the person of a grant: exactly one of them.
 func (h *Handlers) checkGrantee(c *wire.Call, user, email string) {
 	c.Check.Status = h.w.Options.FileShares.InvalidStatus // of the refusal, 400 or 406
+	givesOne := (user == "") != (email == "")
 	switch {
-	case (user == "") == (email == ""):
+	case !givesOne:
 		c.Check.Invalid("user", "Exactly one of user and email.")
 	case user != "" && !wire.IsProfile(user):
 		c.Check.Mistyped("user", "profile_id")

@@ -48,7 +48,7 @@ func (h *Handlers) Routes() []*wire.Route {
 }
 
 // howTo answers a question about the API, or asks back. A user has one question at a
-// time, which claimAnswer ensures.
+// time: claimAnswer refuses another one, and else returns after the time of an answer.
 func (h *Handlers) howTo(c *wire.Call) (wire.Object, error) {
 	question, _ := c.Field("question")
 	background, _ := c.Field("context")

@@ -194,7 +194,8 @@ func (h *Handlers) downloadQuickShare(c *wire.Call, q *world.QuickShare, n *worl
 	return payload, nil
 }
 
-// readQuickNote returns the text of a note, and the note as a node.
+// readQuickNote returns the text of a note, and the note as a node, of which it shows the
+// fields of the level standard at most.
 func (h *Handlers) readQuickNote(c *wire.Call, q *world.QuickShare, n *world.Node) (wire.Object, error) {
 	if n.Kind != world.KindNote {
 		return nil, wire.Refuse(http.StatusNotAcceptable, storage.CodeNotNote, "Node is not a note")

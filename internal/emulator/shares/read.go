@@ -88,8 +88,8 @@ func (h *Handlers) sharesAll(c *wire.Call) (wire.Object, error) {
 // response.
 func (h *Handlers) sharesAvailable(c *wire.Call) (wire.Object, error) {
 	ids := h.sharesFor(c.Key, func(share *world.Share) bool {
-		return (h.joined(share, c.Key.User) || h.Joinable(share, c.Key.User)) && !h.w.Orphaned(h.w.StoreFor(share.ID,
-			c.Key.User))
+		return (h.joined(share, c.Key.User) || h.Joinable(share, c.Key.User)) &&
+			!h.w.Orphaned(h.w.StoreFor(share.ID, c.Key.User))
 	})
 	return wire.Object{{"shares", wire.Rows(ids,
 		func(id string) wire.Object { return h.shareRow(id, c.Key.User, c.Out.Level) })}}, nil
@@ -125,8 +125,9 @@ func (h *Handlers) joined(share *world.Share, userID string) bool {
 	return h.w.DirectRole(share.ID, userID) != ""
 }
 
-// Joinable reports whether a user may join a share without an invitation: by the access
-// option of the share, its members and those of its workspace, or of its organization.
+// Joinable reports whether a user may join a share without an invitation. It depends on the
+// access option of the share: its members and those of its workspace may, or the members
+// of its organization too, or no one.
 func (h *Handlers) Joinable(share *world.Share, userID string) bool {
 	isMember := h.w.Role(share.ID, userID) != "" || h.w.Role(share.Workspace, userID) != ""
 	switch share.AccessOption() {
@@ -285,7 +286,7 @@ func putSettings(share *world.Share, r *wire.Row, role world.Role) {
 		r.Put(wire.Full, "suspended", share.Suspended)
 	}
 	for _, name := range [...]string{"parents", "deleted", "platform", "storage", "search", "chat", "assets"} {
-		r.Put(wire.Full, name, nil) // only the name is published
+		r.Put(wire.Full, name, nil) // its form is not documented
 	}
 }
 

@@ -239,7 +239,7 @@ func (h *Handlers) refuseRead(c *wire.Call, id string, code int64) error {
 }
 
 // refuseByLink returns a refusal, with the code, if the link of a share is not open to the
-// caller, or has a password whose token a header does not have. IsCovered says whether the
+// caller, or has a password and X-Ve-Password has no token for it. IsCovered says whether the
 // caller has a credential for the share. An open link requires none. The refusal of a
 // closed link says whether a credential could help; for the public view, none does.
 func (h *Handlers) refuseByLink(c *wire.Call, id string, isCovered bool, code int64) error {

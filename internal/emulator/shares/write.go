@@ -98,7 +98,7 @@ func (d *draft) readStorage() (makesFolder bool) {
 	if mode != world.ModeFolder {
 		return false
 	}
-	d.Folder = newFolder // also without any, so that the other fields are checked as those of a folder
+	d.Folder = newFolder // even if the form names none: other fields are then checked as those of a share of a folder
 	makesFolder, _ = d.readFlag("create_folder")
 	folder, _ := c.Field("folder_node_id")
 	switch {
@@ -108,7 +108,7 @@ func (d *draft) readStorage() (makesFolder bool) {
 	case !makesFolder:
 		c.Check.Missing("folder_node_id", "A folder, or create_folder=true.")
 	}
-	if name, given := c.Field("folder_name"); given && makesFolder {
+	if name, given := c.Field("folder_name"); given && makesFolder { // makeShare reads it again
 		d.readText("folder_name", &name, 1, folderNameMost, notClearable)
 		c.Check.InvalidIf(strings.Contains(name, "/"), "folder_name", "No slashes.")
 	}
@@ -248,9 +248,9 @@ func (d *draft) readFlags() {
 	}
 }
 
-// setIntelligence turns the index of a share on or off, if the plan has one. A share
-// that shows a folder has none of its own, but that of its workspace: to turn it on is
-// refused, except when the share is created, where it has no effect.
+// setIntelligence turns the index of a share on or off, if the plan has one. A share that
+// shows a folder uses the index of its workspace, and never has its own: turning it on is
+// refused or, when the share is created, ignored.
 func (d *draft) setIntelligence(on bool) {
 	switch {
 	case on && d.ShowsFolder() && !d.creating:
