@@ -27,8 +27,8 @@ type entry struct {
 	link         api.Link
 }
 
-// Named returns a copy of a request that was made without an Op. The copy has the Op of
-// its endpoint, which the table has for the method and path. From there it also gets
+// Named completes a request that a caller made without an Op, the name of its operation.
+// It returns a copy with what the table of endpoints has for the method and path: Op,
 // Group, Auth and Link where they are zero, and Replay if it is zero and the endpoint is
 // safe to repeat. If the table has no such endpoint, Op is the method and the template, and
 // a request that reads is safe to repeat.
@@ -81,10 +81,10 @@ func specificity(pattern, path string) int {
 	pattern, path = strings.Trim(pattern, "/"), strings.Trim(path, "/")
 	n := 0
 	for more := true; more; {
-		want, rest, wants := strings.Cut(pattern, "/")
-		got, left, has := strings.Cut(path, "/")
+		want, wantRest, wantMore := strings.Cut(pattern, "/")
+		got, gotRest, gotMore := strings.Cut(path, "/")
 		switch {
-		case wants != has:
+		case wantMore != gotMore:
 			return -1
 		case want == got:
 			n = n<<1 | 1
@@ -93,7 +93,7 @@ func specificity(pattern, path string) int {
 		default:
 			return -1
 		}
-		pattern, path, more = rest, left, has
+		pattern, path, more = wantRest, gotRest, gotMore
 	}
 	return n
 }

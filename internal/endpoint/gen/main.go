@@ -240,7 +240,9 @@ func add(all *[]*constructor, r row) {
 		params := placeholder.FindAllString(r.path, -1)
 		name += "By" + goName(strings.Trim(params[len(params)-1], "{}"))
 	}
-	*all = append(*all, &constructor{r, name, []string{r.path}, []string{r.auth}, r.takesList()})
+	*all = append(*all, &constructor{
+		row: r, name: name, paths: []string{r.path}, auths: []string{r.auth}, list: r.takesList(),
+	})
 }
 
 // takesList reports whether the last placeholder of a row takes several IDs, as a note such
@@ -307,7 +309,7 @@ func parameterOf(name string) parameter {
 		"quickshare_id", "filter_id", "version_id", "upload_id", "intent_id":
 		p.kind, p.segment = "api.OpaqueID", p.name+".Plain()"
 	case "entity_type":
-		p = parameter{"in", "api.Profile", "string(in.Kind), string(in.ID)", name}
+		p.name, p.kind, p.segment = "in", "api.Profile", "string(in.Kind), string(in.ID)"
 	default:
 		p.kind, p.segment = "string", p.name
 	}
@@ -373,12 +375,9 @@ func (c *constructor) requestFields() (fields string, params []parameter, err er
 	if auth := authOf(c.auth); auth != "AuthBearer" {
 		fmt.Fprintf(&b, "Auth: api.%s,\n", auth)
 	}
-	secret := func(field, name string) {
-		params = append(params, parameter{name: name, kind: "api.Secret"})
-		fmt.Fprintf(&b, "%s: %s,\n", field, name)
-	}
 	if slices.Contains([]string{"basic", "limited", "realtime", "registration"}, c.auth) {
-		secret("Credential", "credential")
+		params = append(params, parameter{name: "credential", kind: "api.Secret"})
+		b.WriteString("Credential: credential,\n")
 	}
 	if link := linkOf(c.path, c.auth); link != "" {
 		fmt.Fprintf(&b, "Link: api.%s,\n", link)
@@ -429,7 +428,7 @@ func (c *constructor) content() (field string, p parameter) {
 // constructor: one for each placeholder. If the endpoint has a path for each kind of
 // profile, the first parameter is the profile, which chooses one of the paths and fills
 // its first placeholder. If the last placeholder takes several IDs (c.list), it is written with
-// dots, and its parameter is a list. The source is one of
+// dots, as {node_id...}, and its parameter is a slice. The source is one of
 //
 //	Path: api.Path("/current/orgs/list/"),
 //	Path: api.Path("/current/event/{event_id}/details/", event.Plain()),
@@ -478,7 +477,7 @@ func asList(paths []string, last parameter) ([]string, parameter) {
 		lists[i] = strings.Replace(path, "{"+last.placeholder+"}", "{"+last.placeholder+"...}", 1)
 	}
 	name := strings.TrimSuffix(last.name, "s") + "s"
-	return lists, parameter{name, "[]string", name + "...", last.placeholder}
+	return lists, parameter{name: name, kind: "[]string", segment: name + "...", placeholder: last.placeholder}
 }
 
 // arguments returns the source of the arguments that fill the placeholders: the segments of
