@@ -46,7 +46,7 @@ func (t *transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	sent := req.WithContext(ctx)
 	sent.Header = maps.Clone(req.Header)
 	t.inject(ctx, sent.Header)
-	failure := errNoResponse // also if next panics
+	failure := errNoResponse // if next panics, or returns neither a response nor an error
 	defer func() {
 		if failure != nil {
 			a.end(failure)
@@ -126,7 +126,7 @@ func basePath(path, route string) string {
 		}
 	}
 	rest := path[base:]
-	for route != "" { // segment by segment, in place of two slices for each request
+	for route != "" { // segment by segment: two slices of all segments would cost memory for each request
 		var part, want string
 		part, rest, _ = strings.Cut(rest, "/")
 		want, route, _ = strings.Cut(route, "/")

@@ -144,13 +144,13 @@ func newMetrics(m metric.Meter) metrics {
 	brief := metric.WithExplicitBucketBoundaries(0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.25, 0.5, 0.75, 1, 2.5, 5, 7.5, 10)
 	long := metric.WithExplicitBucketBoundaries(0.01, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 900, 3600)
 	duration := func(name, of string, buckets metric.HistogramOption) metric.Float64Histogram {
-		return must(m.Float64Histogram(name, metric.WithUnit("s"), metric.WithDescription("Duration of "+of+"."), buckets))
+		return report(m.Float64Histogram(name, metric.WithUnit("s"), metric.WithDescription("Duration of "+of+"."), buckets))
 	}
 	counter := func(name, unit, of string) metric.Int64Counter {
-		return must(m.Int64Counter(name, metric.WithUnit(unit), metric.WithDescription("Number of "+of+".")))
+		return report(m.Int64Counter(name, metric.WithUnit(unit), metric.WithDescription("Number of "+of+".")))
 	}
 	active := func(name, unit, of string) metric.Int64UpDownCounter {
-		return must(m.Int64UpDownCounter(name, metric.WithUnit(unit), metric.WithDescription("Number of "+of+".")))
+		return report(m.Int64UpDownCounter(name, metric.WithUnit(unit), metric.WithDescription("Number of "+of+".")))
 	}
 	const subscription = "fastio.client.subscription."
 	return metrics{
@@ -171,9 +171,9 @@ func newMetrics(m metric.Meter) metrics {
 	}
 }
 
-// must returns the instrument and reports an error, if there is one, to
+// report returns the instrument, and reports an error, if there is one, to
 // OpenTelemetry.
-func must[T any](instrument T, err error) T {
+func report[T any](instrument T, err error) T {
 	if err != nil {
 		otel.Handle(err)
 	}

@@ -75,9 +75,9 @@ func (s *subscription) endMode(ctx context.Context, last realtime.Status, at tim
 	span.End(trace.WithTimestamp(at))
 }
 
-// end records, once ctx is done, that the subscription has no mode any more: its span
-// ends, and the number of subscriptions in that mode decreases. recordChange ignores
-// later statuses, as ctx is done.
+// end records, once ctx is done, the end of the subscription: the span of its present
+// mode, such as a socket, ends, and the number of subscriptions in that mode decreases.
+// recordChange ignores later statuses, as ctx is done.
 func (s *subscription) end(ctx context.Context) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
