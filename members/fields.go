@@ -75,8 +75,8 @@ func (f *fields) refuseForOrg(field string, given bool) {
 }
 
 // message checks a text of one or more lines and sets the field. Line would refuse line
-// ends and tabs, so that it checks a copy that has blanks in their place. The server
-// takes the word null for no message.
+// ends and tabs: it checks a copy of the text with blanks in their place. The word null is
+// refused, as the server takes it for no message.
 func (f *fields) message(field, value string) {
 	oneLine := strings.NewReplacer("\n", " ", "\r", " ", "\t", " ").Replace(value)
 	if strings.EqualFold(strings.TrimSpace(oneLine), form.Null) {

@@ -285,7 +285,7 @@ func (f *Filters) requestFilter(ctx context.Context, r *api.Request, opts []api.
 	if err != nil {
 		return nil, err
 	}
-	if a.Filter == nil && a.Bare.ID != "" {
+	if a.Filter == nil && a.Bare.ID != "" { // the response is the filter itself
 		a.Filter = &a.Bare
 	}
 	return call.Found(r.Op, "filter", a.Filter)

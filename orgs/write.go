@@ -168,8 +168,8 @@ func (s *Service) CheckDomain(ctx context.Context, domain string, opts ...api.Ca
 	e, refused := errors.AsType[*api.Error](err)
 	// A domain that is taken is refused as invalid, with no other invalid parameter.
 	isOther := func(p api.ParamError) bool { return p.Name != "domain" }
-	isTaken := refused && e.Status == http.StatusNotAcceptable && errors.Is(e, api.ErrInvalid)
-	if isTaken && !slices.ContainsFunc(e.Params, isOther) {
+	isInvalid := refused && e.Status == http.StatusNotAcceptable && errors.Is(e, api.ErrInvalid)
+	if isTaken := isInvalid && !slices.ContainsFunc(e.Params, isOther); isTaken {
 		return false, nil
 	}
 	return err == nil, err
@@ -217,8 +217,8 @@ const (
 
 type fields struct{ form.Fields }
 
-// domain checks the domain of an organization and sets the field. It refuses words that
-// cannot stand in a path.
+// domain checks the domain of an organization and sets the field. It refuses reserved
+// words, such as create: in a path, they mean another endpoint than an organization.
 func (f *fields) domain(field, domain string) {
 	f.Line(minDomain, maxDomain)(field, domain)
 	other := func(r rune) bool { return r != '-' && (r < 'a' || r > 'z') && (r < '0' || r > '9') }

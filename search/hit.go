@@ -153,8 +153,8 @@ func (h *hits) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 	return err
 }
 
-// JSONType implements [decode.Variant]: it returns the Go type whose fields have the
-// members of a value of this kind, so that members without a field can be reported.
+// JSONType implements [decode.Variant], for the report of members that no field has: it
+// returns the Go type whose fields to look at, that of the hits by their IDs or in a list.
 func (*hits) JSONType(kind jsontext.Kind) reflect.Type {
 	if kind == '{' {
 		return reflect.TypeFor[map[string]*Hit]()

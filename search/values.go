@@ -114,7 +114,7 @@ func (s *Service) AllValues(
 // endAtTotal makes an empty page at the end of the list the last one.
 func (v *Values) endAtTotal(at ValuesOptions) {
 	p := v.Pagination
-	if p == nil || p.Total == 0 || len(v.Hits) > 0 { // a total of 0 is not in the response
+	if p == nil || p.Total == 0 || len(v.Hits) > 0 { // a total of 0 means that the response has none
 		return
 	}
 	if at.Offset+at.Limit >= p.Total { // there are at most Total hits

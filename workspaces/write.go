@@ -82,8 +82,8 @@ func (s *Service) Create(
 	}
 	request := endpoint.WorkspacesCreate(org, f.Form)
 	w, err := call.One[Workspace](ctx, s.c, request, "workspace", opts) // (assumed name)
-	mayBeName := r.onlyNameIsUnchecked() && call.RefusesName(err, "folder_name")
-	if !mayBeName {
+	mayBeTaken := r.onlyNameIsUnchecked() && call.RefusesName(err, "folder_name")
+	if !mayBeTaken {
 		return w, err
 	}
 	name, failed := s.CheckName(ctx, r.FolderName, nil, opts...)
@@ -193,8 +193,8 @@ func (s *Service) CheckName(
 	e, refused := errors.AsType[*api.Error](err)
 	// A name that is taken is refused as invalid, with no other invalid parameter.
 	isOther := func(p api.ParamError) bool { return p.Name != "name" }
-	isTaken := refused && e.Status == http.StatusNotAcceptable && errors.Is(e, api.ErrInvalid)
-	if !isTaken || slices.ContainsFunc(e.Params, isOther) {
+	isInvalid := refused && e.Status == http.StatusNotAcceptable && errors.Is(e, api.ErrInvalid)
+	if isTaken := isInvalid && !slices.ContainsFunc(e.Params, isOther); !isTaken {
 		return nil, err
 	}
 	var found suggestion
