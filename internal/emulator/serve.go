@@ -134,9 +134,9 @@ func (s *Server) serveSocket(w http.ResponseWriter, r *http.Request) {
 	entry := s.record.addRequest(opSocket, r, nil, s.Now())
 	f, began := s.faults.faultFor(opSocket), time.Now()
 	result := outcome{fault: f.ID}
+	defer s.record.setOutcome(entry, &result) // also if the fault drops the connection, by a panic
 	f.wait(r.Context(), f.Delay)
 	if f.Reset == seed.BeforeHeader {
-		s.record.setOutcome(entry, &result)
 		panic(http.ErrAbortHandler)
 	}
 	ticket, refusal := s.Handshake(w, r, f.Status, f.Body)
@@ -144,11 +144,10 @@ func (s *Server) serveSocket(w http.ResponseWriter, r *http.Request) {
 	if refusal != nil {
 		result.describe(&wire.Call{}, f, *refusal)
 		result.status = f.deliver(w, r, *refusal)
-		s.record.setOutcome(entry, &result)
 		return
 	}
 	result.status = http.StatusSwitchingProtocols
-	s.record.setOutcome(entry, &result)
+	s.record.setOutcome(entry, &result) // and not only when the socket ends
 	s.BecomeSocket(w, r, ticket)
 }
 

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"slices"
 	"strings"
@@ -16,6 +17,9 @@ import (
 	"time"
 
 	"github.com/coder/websocket"
+
+	"github.com/fastio-go/fastio/fastiotest/seed"
+	"github.com/fastio-go/fastio/internal/emulator"
 )
 
 // network reaches the platform of a script over a listener, and keeps what its sockets hear by name.
@@ -324,4 +328,43 @@ func (p *scripted) hearABit(t *testing.T) (heard int) {
 		ws.CloseNow()
 	}
 	return heard
+}
+
+// A handshake whose connection a fault drops is recorded with its fault, as other requests are.
+func TestDroppedHandshakeIsRecorded(t *testing.T) {
+	t.Parallel()
+	for name, fault := range map[string]seed.Fault{
+		"before the header": {Reset: seed.BeforeHeader},
+		"after the header":  {Status: http.StatusServiceUnavailable, Reset: seed.AfterHeader},
+		"in the body":       {Status: http.StatusServiceUnavailable, Body: "busy", Cut: 2},
+		"during a delay":    {Delay: time.Hour},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				s := emulator.New(seed.Options{})
+				fault.ID, fault.Op = "drop", "realtime.Socket"
+				s.Fail(fault)
+				ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+				defer cancel()
+				r, err := http.NewRequestWithContext(ctx, http.MethodGet, "https://emulator.test/api/websocket/?token", http.NoBody)
+				if err != nil {
+					t.Fatal(err)
+				}
+				resp, err := s.RoundTrip(r)
+				if err == nil {
+					_, err = io.Copy(io.Discard, resp.Body)
+					resp.Body.Close()
+				}
+				if err == nil {
+					t.Error("the connection was not dropped")
+				}
+				synctest.Wait() // the handler ends after the client has got the error
+				answered, _, _ := s.Answered(0)
+				if len(answered) != 1 || answered[0].Fault != "drop" || answered[0].Status != 0 {
+					t.Errorf("got %+v, want one request with the fault and the status 0", answered)
+				}
+			})
+		})
+	}
 }
