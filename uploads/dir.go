@@ -127,11 +127,11 @@ func (s *Service) FS(
 }
 
 // folderAt returns the folder at a path of names below base, "" for base itself. It and
-// the folders on the path may not exist on the platform.
+// the folders on the path need not exist on the platform.
 func folderAt(names string, base *folder) *folder {
 	f := base
-	for name := range strings.SplitSeq(strings.TrimSuffix(names, "/"), "/") {
-		if name != "" {
+	for name := range strings.SplitSeq(names, "/") {
+		if name != "" { // as behind the last slash
 			f = &folder{target: path.Join(f.target, name), parent: f}
 		}
 	}

@@ -60,7 +60,7 @@ func (d *dir) compareFolder(ctx context.Context, f *folder) error {
 		case n.Type == storage.NodeTypeFolder:
 			sub.id = n.ID
 		default:
-			d.nameTaken(ctx, sub)
+			d.failNameTaken(ctx, sub)
 		}
 	}
 	for _, e := range f.files {
@@ -90,16 +90,17 @@ func (d *dir) removeSession(ctx context.Context, e *entry) {
 	}
 }
 
-// nameTaken marks the files of a folder, and the empty folders in it, as failed. A file of
+// failNameTaken marks the files of a folder, and the empty folders in it, as failed: a file of
 // the target has the name of the folder, which the platform would create with another name.
-func (d *dir) nameTaken(ctx context.Context, f *folder) {
+func (d *dir) failNameTaken(ctx context.Context, f *folder) {
 	f.eachPending(func(e *entry) { d.Fail(ctx, e.DirEntry, api.ErrNameTaken) })
 	f.eachEmpty(func(f *folder) { d.addEnded(ctx, f, folderItself, api.DirFailed, api.ErrNameTaken) })
 	f.nameTaken = true
 }
 
 // sameContent reports whether a local file has the content of a node, a file or note, by its
-// size and, if the algorithm is known, its hash.
+// size and, if the algorithm is known, its hash. It returns false when ctx is done, also if
+// the file system blocks.
 func (d *dir) sameContent(ctx context.Context, e *entry, n *storage.Node) bool {
 	hasContent := n.Type == storage.NodeTypeFile || n.Type == storage.NodeTypeNote
 	if !hasContent || n.Size != e.Size {

@@ -143,9 +143,11 @@ func (d *dir) sendFile(ctx context.Context, e *entry) (*storage.Node, error) {
 	f := d.newFile(e, content)
 	if readsAnywhere {
 		n, err := f.run(ctx, f.upload)
-		interrupted, ok := errors.AsType[*Error](err)
-		isKept := d.o.Sessions != nil || ctx.Err() == nil // else the entry stays pending, without the session
-		if ok && interrupted.interrupted && !isKept {
+		failed, isError := errors.AsType[*Error](err)
+		wasInterrupted := isError && failed.interrupted
+		// Without a store, the caller has the session in the error of the entry, which has none after ctx.
+		callerHasSession := d.o.Sessions != nil || ctx.Err() == nil
+		if wasInterrupted && !callerHasSession {
 			f.discardSession(ctx)
 		}
 		return n, err
@@ -283,22 +285,22 @@ const (
 
 // sendSmall sends a batch of small files and ends their entries; sendBatch ends those of
 // files that it cannot read. A batch that the platform refuses is split, because one file
-// may be the reason. With again, files that fail are sent once more. Files of which the
+// may be the reason. With resend, files that fail are sent once more. Files of which the
 // outcome is unknown, because the response was lost or has no result for them, may have
 // been stored: endUnknown looks for them.
-func (d *dir) sendSmall(ctx context.Context, entries []*entry, again bool) {
+func (d *dir) sendSmall(ctx context.Context, entries []*entry, resend bool) {
 	sent, result, err := d.sendBatch(ctx, entries)
 	if len(sent) == 0 {
 		return // no call was made: an error is that of ctx, with which the whole upload ends
 	}
 	isRefused := err != nil && !ambiguous(err)
 	if isRefused {
-		d.splitRefused(ctx, sent, again, err)
+		d.splitRefused(ctx, sent, resend, err)
 		return
 	}
 	unknown, failed := d.endResults(ctx, sent, result) // result is nil if the response was lost
 	d.endUnknown(ctx, unknown, cmp.Or(err, errNoResult))
-	if again && len(failed) > 0 && d.quotaError.Load() == nil {
+	if resend && len(failed) > 0 && d.quotaError.Load() == nil {
 		d.sendSmall(ctx, failed, resendNone)
 		return
 	}
@@ -308,16 +310,16 @@ func (d *dir) sendSmall(ctx context.Context, entries []*entry, again bool) {
 }
 
 // splitRefused handles a batch that was refused: it sends the files again in two
-// smaller calls if one of the files, or the size of the batch, may be the reason.
-// Otherwise all of them fail.
-func (d *dir) splitRefused(ctx context.Context, entries []*entry, again bool, err error) {
+// smaller calls of sendSmall if one of the files, or the size of the batch, may be the
+// reason. Otherwise all of them fail.
+func (d *dir) splitRefused(ctx context.Context, entries []*entry, resend bool, err error) {
 	refusal, refused := errors.AsType[*api.Error](err)
 	tooLarge := refused && refusal.Status == http.StatusRequestEntityTooLarge && errors.Is(err, api.ErrLimit)
 	invalid := refused && errors.Is(err, api.ErrInvalid)
 	switch half := len(entries) / 2; {
 	case half > 0 && (tooLarge || invalid):
-		d.sendSmall(ctx, entries[:half], again)
-		d.sendSmall(ctx, entries[half:], again)
+		d.sendSmall(ctx, entries[:half], resend)
+		d.sendSmall(ctx, entries[half:], resend)
 	case invalid: // one file is left: by itself it gets an error of its own
 		d.sendOne(ctx, entries[0])
 	default:

@@ -50,7 +50,7 @@ type found struct {
 }
 
 // list reads a local folder, and returns the entries that the filter selects, and
-// whether it leaves out any. A blocked file system ends the wait when ctx is done.
+// whether it leaves out any. If the file system blocks, list returns when ctx is done.
 func (d *dir) list(ctx context.Context, folder string) (selected []found, filtered bool, err error) {
 	type listing struct {
 		selected []found
@@ -97,7 +97,7 @@ func (d *dir) open(e *entry) (fs.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	if !unchangedSince(local, e.info)() {
+	if !isUnchanged(local, e.info) {
 		_ = local.Close()
 		return nil, api.ErrChanged
 	}
@@ -153,7 +153,7 @@ func (d *dir) readContent(e *entry, p []byte) ([]byte, error) {
 	switch {
 	case err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF):
 		return nil, err
-	case int64(n) != e.Size || !unchangedSince(local, e.info)():
+	case int64(n) != e.Size || !isUnchanged(local, e.info):
 		return nil, api.ErrChanged
 	}
 	return p[:n], nil

@@ -154,14 +154,11 @@ func (s *Service) File(
 	return f.run(ctx, f.upload)
 }
 
-// unchangedSince returns a function that reports whether a file still has the type,
-// size and modification time of was.
-func unchangedSince(f fs.File, was fs.FileInfo) func() bool {
-	return func() bool {
-		now, err := f.Stat()
-		return err == nil && now.Size() == was.Size() && now.ModTime().Equal(was.ModTime()) &&
-			now.Mode().Type() == was.Mode().Type()
-	}
+// isUnchanged reports whether a file still has the type, size and modification time of was.
+func isUnchanged(f fs.File, was fs.FileInfo) bool {
+	now, err := f.Stat()
+	return err == nil && now.Size() == was.Size() && now.ModTime().Equal(was.ModTime()) &&
+		now.Mode().Type() == was.Mode().Type()
 }
 
 // Reader is [Service.ReaderAt] for content of unknown size. Up to [MaxSingle] bytes are
@@ -238,7 +235,8 @@ func (s *Service) newFile(op string, content io.ReaderAt, o *FileOptions, opts [
 	}
 	if local, ok := content.(fs.File); ok {
 		if info, err := local.Stat(); err == nil {
-			f.unchanged, f.fileTime = unchangedSince(local, info), info.ModTime().UTC()
+			f.unchanged = func() bool { return isUnchanged(local, info) }
+			f.fileTime = info.ModTime().UTC()
 		}
 	}
 	if o != nil {
@@ -292,7 +290,7 @@ func (f *file) replaceContent(ctx context.Context) (*storage.Node, error) {
 		case readErr == nil && f.hasContent(ctx, current):
 			n, err = current, nil
 		case unknown:
-			err = f.unknownResult(err) // all content was sent, so that resumable must not call it interrupted
+			err = f.unknownResult(err) // all content was sent: resumable would call any other error an interruption
 		}
 	}
 	sentInChunks := f.ChunkSize != 0 // Resume continues no other upload
@@ -344,7 +342,8 @@ func (f *file) findNode(ctx context.Context) (*storage.Node, error) {
 			return nil, err
 		}
 	} else {
-		for name := range strings.SplitSeq(f.Target.Path+dirs.Shorten(f.Name, longestName), "/") { // as the server does
+		shortName := dirs.Shorten(f.Name, longestName) // as the server shortens it
+		for name := range strings.SplitSeq(f.Target.Path+shortName, "/") {
 			children, err := f.s.children(ctx, f.Target.Profile, n.ID, f.opts)
 			if err != nil {
 				return nil, err
@@ -384,8 +383,7 @@ func (s *Service) children(
 // transfer uploads the content with the given function. If that returns a lostError,
 // because the platform does not have the session or has other bytes, it begins another
 // session once, provided that the content can be read again. It removes a session that
-// cannot be continued. Of the sessions of streams, which never can be, it leaves those that
-// the platform turns into a file by itself.
+// cannot be continued, unless the platform turns it into a file by itself.
 func (f *file) transfer(ctx context.Context, upload func(context.Context) error) error {
 	if err := call.Check(ctx, f.s.c, f.op); err != nil {
 		return err
@@ -420,8 +418,9 @@ func (f *file) isUseless(err error) bool {
 	_, conflict := errors.AsType[*api.VersionConflictError](err)
 	becomesFile := f.request().Target != Target{} // the session has a target
 	isStream, isAssembly := f.content == nil, f.Target == Target{}
-	isForgotten := err != nil && !becomesFile && (isStream || isAssembly)
-	return conflict || errors.Is(err, api.ErrChanged) || f.state.Status.Failed() || isForgotten
+	neverContinues := isStream || isAssembly
+	isLeftOver := err != nil && neverContinues && !becomesFile
+	return conflict || errors.Is(err, api.ErrChanged) || f.state.Status.Failed() || isLeftOver
 }
 
 // lostError says that a session cannot be continued, because the server received other
@@ -485,9 +484,10 @@ func (f *file) resumable(err error) error {
 	return err
 }
 
-// storedNode returns the node of the stored file. If another upload has replaced the
-// content since, or the node cannot be read, it has only what is known without reading
-// it. The node is known to be of this upload by its ID, or by size and hash.
+// storedNode returns the node of the stored file as it is on the platform, if that names
+// this upload as its origin, or has its size and hash. If another upload has replaced the content since, the
+// result has the present name and folder, and the size and hash of this upload. If the node
+// cannot be read, it has only what is known of this upload.
 func (f *file) storedNode(ctx context.Context) *storage.Node {
 	known := &storage.Node{
 		ID: cmp.Or(f.state.FileID, f.Target.File), Name: f.Name, Type: storage.NodeTypeFile, Size: f.Size,

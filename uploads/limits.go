@@ -174,13 +174,14 @@ func (l *Limits) chunkSize(args input.Args, size, wanted int64) (int64, error) {
 	if l.ChunkSize > 0 {
 		chunk = min(chunk, max(l.ChunkSize, minChunk))
 	}
-	var most int64 // bytes that the plan allows
+	neededChunks := (size-1)/chunk + 1 // size / chunk, rounded up
+	var most int64                     // bytes that the plan allows
 	switch {
 	case l.Size > 0 && size > l.Size:
 		most = l.Size
 	case l.SessionsSizeMax > 0 && size > l.SessionsSizeMax:
 		most = l.SessionsSizeMax
-	case l.Chunks > 0 && (size-1)/chunk >= l.Chunks:
+	case l.Chunks > 0 && neededChunks > l.Chunks:
 		most = chunk * l.Chunks
 	default:
 		return chunk, nil

@@ -192,30 +192,38 @@ func (f *file) sendStream(ctx context.Context, content *counted) error {
 	contentErr := content.err
 	f.Size = f.sentBytes
 	f.mu.Unlock()
-	isComplete := errors.Is(contentErr, io.EOF)
-	if isComplete {
+	sentAll := errors.Is(contentErr, io.EOF)
+	if sentAll {
 		contentErr = nil
 	}
 	switch {
 	case contentErr != nil, err != nil && !ambiguous(err):
 		f.discardSession(ctx) // it cannot be continued
 		return errors.Join(contentErr, err)
-	case err != nil && ctx.Err() != nil:
-		if !isComplete { // else the platform may be storing it
-			f.discardSession(ctx)
-		}
-		return f.unknownResult(err)
 	case err != nil:
-		completed, readErr := f.wasCompleted(ctx)
-		if !completed {
-			result := f.unknownResult(err, readErr)
-			if readErr == nil { // the upload accepts content, but a stream is sent once
-				f.discardSession(ctx)
-			}
-			return result
-		}
+		return f.afterLostStreamResponse(ctx, err, sentAll)
 	}
 	return f.awaitEnd(ctx)
+}
+
+// afterLostStreamResponse returns the result of a stream whose call has failed with cause, but
+// may have been successful. It removes a session that the platform does not store by itself.
+func (f *file) afterLostStreamResponse(ctx context.Context, cause error, sentAll bool) error {
+	if ctx.Err() != nil {
+		if !sentAll { // else the platform may be storing it
+			f.discardSession(ctx)
+		}
+		return f.unknownResult(cause)
+	}
+	completed, readErr := f.wasCompleted(ctx)
+	if completed {
+		return f.awaitEnd(ctx)
+	}
+	result := f.unknownResult(cause, readErr)
+	if readErr == nil { // the upload accepts content, but a stream is sent once
+		f.discardSession(ctx)
+	}
+	return result
 }
 
 // source is content of the caller. Close interrupts a Read if the content is an
@@ -227,8 +235,8 @@ type source struct {
 	reading, closed bool
 }
 
-// Read reads from the source, or returns io.ErrClosedPipe after Close. Reads and Close
-// share a lock, so that Close knows of a Read.
+// Read reads from the source, or returns io.ErrClosedPipe after Close. It records when a Read
+// is under way, which Close then interrupts.
 func (s *source) Read(p []byte) (int, error) {
 	if !s.beginRead() {
 		return 0, io.ErrClosedPipe
@@ -310,9 +318,9 @@ const parallelChunks = 3
 func (f *file) sendRest(ctx context.Context, arrived api.Map[int64]) error {
 	err := f.sendAndComplete(ctx, arrived)
 	// The session is removed (404), or has ended and takes no chunk (406, for a File Share 409).
-	ofEnded := []int{http.StatusNotFound, http.StatusNotAcceptable, http.StatusConflict}
+	statusesOfEnded := []int{http.StatusNotFound, http.StatusNotAcceptable, http.StatusConflict}
 	refusal, refused := errors.AsType[*api.Error](err)
-	mayHaveEnded := refused && slices.Contains(ofEnded, refusal.Status) && !bytesDiffer(err)
+	mayHaveEnded := refused && slices.Contains(statusesOfEnded, refusal.Status) && !bytesDiffer(err)
 	if !mayHaveEnded {
 		return err
 	}
@@ -346,7 +354,7 @@ func (f *file) sendAndComplete(ctx context.Context, arrived api.Map[int64]) erro
 		sending.Go(func() {
 			for order := range orders {
 				serverHas := arrived[strconv.Itoa(order)] == f.length(order)
-				if err := f.readAndSend(ctx, order, serverHas, sums, nil); err != nil {
+				if err := f.readAndSend(ctx, order, serverHas, sums); err != nil {
 					stop(err)
 				}
 			}
@@ -364,18 +372,16 @@ func (f *file) sendAndComplete(ctx context.Context, arrived api.Map[int64]) erro
 		return context.Cause(ctx)
 	}
 	const serverHas = false // the last one is sent in any case
-	if err := f.readAndSend(ctx, last, serverHas, sums, f.checkUnchanged); err != nil {
+	if err := f.readAndSend(ctx, last, serverHas, sums); err != nil {
 		return err
 	}
 	return f.complete(ctx)
 }
 
 // readAndSend reads chunk number order (from 1), and sends it unless the server has it.
-// Its checksum goes into sums. Check is nil except for the last chunk, which is sent
-// only if check succeeds, and with the checksum of the file, combined from sums.
-func (f *file) readAndSend(
-	ctx context.Context, order int, serverHas bool, sums []uint32, check func(context.Context) error,
-) (err error) {
+// Its checksum goes into sums, which has one for each chunk. The last chunk is sent only if
+// the content is unchanged, and with the checksum of the whole file.
+func (f *file) readAndSend(ctx context.Context, order int, serverHas bool, sums []uint32) (err error) {
 	buffer, err := f.buffers.take(ctx, f.ChunkSize)
 	if err != nil {
 		return err
@@ -387,23 +393,19 @@ func (f *file) readAndSend(
 	}
 	sums[order-1] = crc.Sum(c.Content)
 	c.CRC = &sums[order-1]
-	if check != nil {
-		if err := check(ctx); err != nil {
+	isLast := order == len(sums)
+	if isLast {
+		if err := f.checkUnchanged(ctx); err != nil {
 			return err
 		}
-		whole := sums[0]
-		for i, sum := range sums[1:] {
-			whole = crc.Combine(whole, sum, f.length(i+2)) // sums[1:] begins with chunk 2
-		}
-		c.FileCRC = &whole
+		c.FileCRC = new(f.combine(sums))
 	}
 	if !serverHas {
 		if err := f.waitForRate(ctx, len(c.Content)); err != nil {
 			return err
 		}
 		err := f.sendChunk(ctx, c)
-		isLast := c.FileCRC != nil
-		if err != nil && isLast { // the platform compares the whole file: other bytes make the upload start over
+		if err != nil && isLast { // it may have received other bytes: then the upload starts over
 			return f.fromRefusal(err)
 		}
 		if err != nil {
@@ -412,6 +414,15 @@ func (f *file) readAndSend(
 	}
 	f.addProgress(ctx, int64(len(c.Content)))
 	return nil
+}
+
+// combine returns the checksum of the file, from those of all its chunks.
+func (f *file) combine(sums []uint32) uint32 {
+	whole := sums[0]
+	for order := 2; order <= len(sums); order++ { // chunk 1 is sums[0]
+		whole = crc.Combine(whole, sums[order-1], f.length(order))
+	}
+	return whole
 }
 
 // maxTries is how often the call that begins a session or that sends a chunk is made, each

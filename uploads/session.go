@@ -193,7 +193,8 @@ func (f *file) resume(ctx context.Context, from Session) error {
 	f.state = *u
 	if !f.acceptsContent() {
 		err := f.awaitEnd(ctx)
-		if !errors.Is(err, errOpen) { // else a later state says that it accepts content
+		acceptsContentNow := errors.Is(err, errOpen) // by a later state
+		if !acceptsContentNow {
 			return err
 		}
 	}
@@ -205,11 +206,11 @@ func (f *file) resume(ctx context.Context, from Session) error {
 // returns an error after which the upload starts over.
 func (f *file) sessionGone(ctx context.Context, cause error) error {
 	found, err := f.targetHasFile(ctx)
-	mayBeKnownLater := err != nil && !call.Final(err) && f.targetIsReadable() // whether the target has the file
+	mayReadTargetLater := f.targetIsReadable() && err != nil && !call.Final(err)
 	switch {
 	case found:
 		return nil
-	case mayBeKnownLater:
+	case mayReadTargetLater:
 		return err
 	}
 	f.ID = ""
@@ -228,8 +229,8 @@ func (f *file) targetHasFile(ctx context.Context) (bool, error) {
 	return true, nil
 }
 
-// storeName returns the name of the session in a store. It is the same for all
-// forms of a target.
+// storeName returns the name of the session in a store. It is the same for targets that mean
+// the same: Folder "" is api.Root, and for a File to replace neither folder nor name count.
 func (s *Session) storeName() string {
 	t := &s.Target
 	place := "folder/" + cmp.Or(t.Folder, api.Root).Plain() + "/" + t.Path + s.Name

@@ -81,7 +81,8 @@ func (e *changeWatch) signalChanges(all bool, fields api.Map[api.Time]) {
 		changed := all
 		for name := range fields {
 			f := activity.Field(name)
-			changed = changed || f.Name() == activity.NameUpload && (f.ID() == "" || api.OpaqueID(f.ID()).Equal(id))
+			ofUpload := f.Name() == activity.NameUpload && (f.ID() == "" || api.OpaqueID(f.ID()).Equal(id))
+			changed = changed || ofUpload
 		}
 		if changed {
 			select {
