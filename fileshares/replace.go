@@ -89,12 +89,13 @@ const opReplace = "fileshares.Replace"
 // IfVersion and Overwrite exclude each other, and one of them is required.
 func (r ReplaceRequest) check() error {
 	args := input.Fields[ReplaceRequest](opReplace)
+	hasVersion := r.IfVersion.Plain() != ""
 	switch {
 	case r.Content == nil:
 		return args.Refuse("chunk", "must not be nil", "")
 	case r.Size < 0:
 		return args.Refuse("size", "must be 0 or more", strconv.FormatInt(r.Size, 10))
-	case (r.IfVersion.Plain() == "") != r.Overwrite:
+	case hasVersion == r.Overwrite:
 		const rule = "must be set if and only if Overwrite is false"
 		return args.Refuse("if_version_id", rule, strconv.Quote(string(r.IfVersion)))
 	}

@@ -61,7 +61,7 @@ type UpdateRequest struct {
 func (s *Service) Update(ctx context.Context, share api.ID, r UpdateRequest, opts ...api.CallOption) error {
 	f := newFields(input.Fields[UpdateRequest]("shares.Update"))
 	r.describe(f)
-	r.open(f)
+	r.setAccess(f)
 	r.setAppearance(f)
 	if err := f.UpdateErr(); err != nil {
 		return err
@@ -83,9 +83,9 @@ func (r UpdateRequest) describe(f *fields) {
 	word(f, "download_security", r.DownloadSecurity)
 }
 
-// open sets the form fields for who may open the share. It refuses only
+// setAccess sets the form fields for who may open the share. It refuses only
 // contradictions within the request, because the current values are unknown.
-func (r UpdateRequest) open(f *fields) {
+func (r UpdateRequest) setAccess(f *fields) {
 	_, hasPassword := r.Password.Get()
 	allowsAnonymous := r.AnonymousUploadsEnabled != nil && *r.AnonymousUploadsEnabled
 	access := r.Access

@@ -165,7 +165,7 @@ func (d *dir) checkedName(name string) string {
 
 // clean returns a name that is safe on this system for the server's name of a node. A
 // hidden file keeps its dot if hidden files are downloaded. The name of a partial file loses
-// it, so that no download takes the file for its own partial file.
+// its dot, so that no download takes the file for its own partial file.
 func (d *dir) clean(name string) string {
 	if durable.IsPartial(name) {
 		return download.Name(name)
@@ -194,7 +194,7 @@ func (d *dir) listFolder(ctx context.Context, f *remoteFolder) error {
 			return nil
 		}
 	}
-	slices.SortFunc(nodes, func(a, b *Node) int { // so that the same ones are renamed each time
+	slices.SortFunc(nodes, func(a, b *Node) int { // so that each time the same one of equal names keeps it
 		return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.ID, b.ID))
 	})
 	used := dirs.Names{}

@@ -119,7 +119,8 @@ func readQuery(version api.OpaqueID, token api.Secret) url.Values {
 	return q
 }
 
-// unlinked returns the options of a call, without the token of a link.
+// unlinked returns the options of a call without the token of a link, for a request that is
+// authorized by a token of its own.
 func unlinked(opts []api.CallOption) []api.CallOption {
 	o := api.Resolve(opts)
 	o.Token = api.Secret{}
@@ -241,8 +242,8 @@ func (s *Service) node(
 func (o *DownloadOptions) version(n *Node) api.OpaqueID { return cmp.Or(o.Version, n.Version) }
 
 // source returns the source for a download of one version of a node. For the whole current
-// version it has the size and hash of the node, so that the content can be checked. Its ID
-// marks partial files. It has none if the version is not known: a partial file is not
+// version it has the size and hash of the node, so that the content can be checked. The ID of
+// the source marks partial files. It is "" if the version is not known: a partial file is not
 // continued then.
 func (s *Service) source(
 	op string, in api.Profile, n *Node, o DownloadOptions, opts []api.CallOption,
@@ -268,7 +269,7 @@ func (s *Service) source(
 func (s *Service) open(
 	ctx context.Context, in api.Profile, node, version api.OpaqueID, o DownloadOptions, opts []api.CallOption,
 ) (*api.Download, error) {
-	request := func(ctx context.Context) (*api.Request, error) {
+	requestWithNewToken := func(ctx context.Context) (*api.Request, error) {
 		t, err := s.Downloads.Token(ctx, in, node, version, opts...)
 		return readRequest(in, node, version, t), err
 	}
@@ -276,11 +277,11 @@ func (s *Service) open(
 	r := readRequest(in, node, version, o.Token)
 	if o.Token.IsZero() {
 		var err error
-		r, err = request(ctx)
+		r, err = requestWithNewToken(ctx)
 		if err != nil {
 			return nil, err
 		}
-		options.Renew = request
+		options.Renew = requestWithNewToken
 	}
 	return download.Open(ctx, s.c, r, options, unlinked(opts))
 }

@@ -83,8 +83,8 @@ func (f Fact) String() string { //nolint:gocritic // values of Facts.Items are p
 	if f.Value != nil {
 		text += " = " + string(f.Value)
 	}
-	if of := strings.TrimSpace(string(f.DeclaredType) + " " + string(f.Source)); of != "" {
-		text += " (" + of + ")"
+	if typeAndSource := strings.TrimSpace(string(f.DeclaredType) + " " + string(f.Source)); typeAndSource != "" {
+		text += " (" + typeAndSource + ")"
 	}
 	return text
 }

@@ -98,7 +98,7 @@ type pageWire struct {
 
 // page returns the response to an operation as a Page. HasMore follows from the cursor if
 // the response does not have it. A response with neither nodes nor a pagination is an
-// error: it is none of a folder, which a caller would take for empty.
+// error, because a caller would take the folder for empty.
 func (w *pageWire) page(op string) (*Page, error) {
 	isPaged := w.Pagination.HasMore != nil || w.Pagination.NextCursor != "" || w.Pagination.PageSize != 0
 	if w.Nodes == nil && !isPaged {

@@ -79,7 +79,8 @@ func (l *heldLock) acquire(ctx context.Context, o WithLockOptions) error {
 	l.length = o.Duration
 	var interval wait.Interval
 	var held error
-	anyError := func(error) bool { return true } // with o.Wait, a lock of another user means a pause instead of an error
+	// Any error ends the poll: to wait for the lock of another user, its function returns none.
+	anyError := func(error) bool { return true }
 	err := wait.Poll{Final: anyError}.Run(ctx, func() (done bool, pause time.Duration, err error) {
 		l.since = time.Now()
 		lock, err := l.locks.Acquire(ctx, l.in, l.node, &o.LockOptions, l.opts...)

@@ -68,8 +68,9 @@ func (c *checked) wrap(d *api.Download) { c.ReadCloser, d.ReadCloser = d.ReadClo
 // end, fewer or with another sum.
 func (c *checked) Read(p []byte) (int, error) {
 	n, err := c.ReadCloser.Read(p)
-	if c.size > 0 && int64(n) > c.size-c.n {
-		n, err = int(c.size-c.n), c.corrupt("more than "+strconv.FormatInt(c.size, 10)+" bytes")
+	left := c.size - c.n
+	if c.size > 0 && int64(n) > left {
+		n, err = int(left), c.corrupt("more than "+strconv.FormatInt(c.size, 10)+" bytes")
 	}
 	c.add(p[:n])
 	if err == io.EOF { //nolint:errorlint // readers return io.EOF unwrapped

@@ -44,16 +44,17 @@ func Open(ctx context.Context, c api.Opener, r *api.Request, o Options, opts []a
 		const rule = "must have an offset and a length of 0 or more"
 		return nil, &api.InputError{Op: r.Op, Field: cmp.Or(o.Field, "DownloadOptions.Range"), Rule: rule}
 	}
-	of := api.Resolve(opts)
+	callOptions := api.Resolve(opts)
 	for _, name := range [...]string{headerEncoding, headerRange, headerIfRange} {
-		if of.Header.Get(name) != "" {
+		if callOptions.Header.Get(name) != "" {
 			const rule = "must be left out: downloads set it"
 			return nil, &api.InputError{Op: r.Op, Field: "WithHeader", Wire: name, Rule: rule}
 		}
 	}
-	s := &stream{opener: c, request: r, options: o, call: of}
+	s := &stream{opener: c, request: r, options: o, call: callOptions}
 	s.setContext(ctx)
-	resp, err := s.open(rangeOf(o.Range.Offset, o.last()), "") //nolint:bodyclose // the caller closes the body
+	const noCondition = ""
+	resp, err := s.open(rangeOf(o.Range.Offset, o.last()), noCondition) //nolint:bodyclose // the caller closes the body
 	if err != nil {
 		s.cancel()
 		return nil, err
@@ -141,7 +142,7 @@ type place struct {
 // Content-Range, such as "bytes 5-9/17", if it is partial.
 func placeOf(resp *http.Response) (place, error) {
 	if resp.StatusCode != http.StatusPartialContent {
-		return place{0, resp.ContentLength, resp.ContentLength}, nil
+		return place{first: 0, length: resp.ContentLength, size: resp.ContentLength}, nil
 	}
 	text := resp.Header.Get("Content-Range")
 	p := place{length: resp.ContentLength, size: unknown}

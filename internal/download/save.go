@@ -131,7 +131,7 @@ func (s *Source) SaveIn(
 	if err == nil && s.keepsFile { // one may have appeared meanwhile
 		err = checkFree(name, dir.Lstat)
 	}
-	switch { // each error of the steps above ends the partial, which exists since it was opened
+	switch { // p must be ended after any error: it stays, to be continued, or is removed
 	case err == nil:
 		return n, p.Commit()
 	case s.resumable() && (ctx.Err() != nil || temporary(err)):

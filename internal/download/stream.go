@@ -150,7 +150,8 @@ func (s *stream) resume(cause error) error {
 // renewToken replaces the request by one with a new token, if err may mean that the
 // token has expired. It reports whether it did.
 func (s *stream) renewToken(err error) bool {
-	if s.options.Renew == nil || !errors.Is(err, api.ErrForbidden) && !errors.Is(err, api.ErrUnauthenticated) {
+	mayBeExpired := errors.Is(err, api.ErrForbidden) || errors.Is(err, api.ErrUnauthenticated)
+	if !mayBeExpired || s.options.Renew == nil {
 		return false
 	}
 	r, err := s.options.Renew(s.ctx)
