@@ -12,9 +12,11 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"testing/iotest"
 	"testing/synctest"
@@ -620,6 +622,26 @@ func TestSaveKeepsFilesThatAppear(t *testing.T) {
 	}
 	if diff := cmp.Diff(map[string]string{"theirs.txt": "own"}, left(t, dir)); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
+	}
+}
+
+// A path that cannot be looked up, here because it is too long, is not reported as taken.
+func TestSaveReportsWhyAPathCannotBeLookedUp(t *testing.T) {
+	t.Parallel()
+	if runtime.GOOS != "linux" {
+		t.Skip("another limit of paths")
+	}
+	const longestPath = 4095
+	dir, name := t.TempDir(), strings.Repeat("n", 150)
+	for len(dir)+len("/")+len(name) <= longestPath {
+		dir = filepath.Join(dir, strings.Repeat("d", 99))
+	}
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	_, err := save(t, &server{content: content}, dir, name)
+	if !errors.Is(err, syscall.ENAMETOOLONG) || errors.Is(err, fs.ErrExist) {
+		t.Errorf("got %v", err)
 	}
 }
 

@@ -270,12 +270,16 @@ func (s *Source) target(ctx context.Context, path string) (string, error) {
 	return path, checkFree(path, os.Lstat)
 }
 
-// checkFree returns [fs.ErrExist] if a file has the path.
+// checkFree returns [fs.ErrExist] if a file has the path, which lstat looks up.
 func checkFree(path string, lstat func(string) (fs.FileInfo, error)) error {
-	if _, err := lstat(path); !errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("%s is not replaced, for the server chose the name: %w", path, fs.ErrExist)
+	_, err := lstat(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil
+	case err != nil:
+		return err
 	}
-	return nil
+	return fmt.Errorf("%s is not replaced, for the server chose the name: %w", path, fs.ErrExist)
 }
 
 const (
