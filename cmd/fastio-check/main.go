@@ -185,7 +185,6 @@ func (p *program) run(ctx context.Context, changes *check.Changes) (int, error) 
 	if err != nil {
 		return unfinished, err
 	}
-	const notThePlatform = "another address" // the report does not have the address, which may be private
 	began := time.Now()
 	run := check.Walk(ctx, options)
 	p.say("")
@@ -203,14 +202,7 @@ func (p *program) run(ctx context.Context, changes *check.Changes) (int, error) 
 	if run.Err != nil && report.Reached() == 0 { // the report would be empty
 		return unfinished, errors.Join(run.Err, run.Left)
 	}
-	report.Header = check.Header{
-		SDK: fastio.Version, Go: runtime.Version(), System: runtime.GOOS + "/" + runtime.GOARCH,
-		Platform: notThePlatform, Day: began.UTC().Format(time.DateOnly),
-		Seconds: int(time.Since(began).Seconds()), Finished: run.Err == nil,
-	}
-	if p.address == fastio.DefaultBaseURL {
-		report.Header.Platform = "fast.io"
-	}
+	report.Header = p.header(began, run)
 	err = errors.Join(run.Err, p.writeReport(report), run.Left)
 	switch {
 	case err != nil:
@@ -219,6 +211,20 @@ func (p *program) run(ctx context.Context, changes *check.Changes) (int, error) 
 		return differs, nil
 	}
 	return same, nil
+}
+
+// header returns the header of the report of a run that has just ended. It does not have the
+// address of a platform other than fast.io, which may be private.
+func (p *program) header(began time.Time, run *check.Run) check.Header {
+	h := check.Header{
+		SDK: fastio.Version, Go: runtime.Version(), System: runtime.GOOS + "/" + runtime.GOARCH,
+		Platform: "another address", Day: began.UTC().Format(time.DateOnly),
+		Seconds: int(time.Since(began).Seconds()), Finished: run.Err == nil,
+	}
+	if p.address == fastio.DefaultBaseURL {
+		h.Platform = "fast.io"
+	}
+	return h
 }
 
 // options returns the options of a run, whose clients send nothing but reviewed requests. A

@@ -431,6 +431,7 @@ func workspaceSearchReads() []callRow[place] {
 func shareReads() []callRow[place] {
 	return []callRow[place]{
 		{"shares.Get", levels, func(c call, s place) error { return c.getShare(s.ID) }},
+		// A share without a custom name has no call by name: "" is refused before it is sent, and not recorded.
 		{"shares.Get", byName, func(c call, s place) error { return c.getShare(api.ID(c.names[s.ID])) }},
 		{"shares.GetPublic", levels, func(c call, s place) error {
 			return onlyError(c.Shares.GetPublic(c, s.ID, c.opts...))
@@ -691,7 +692,7 @@ func turnReads() []callRow[turn] {
 	return []callRow[turn]{
 		{"ai.Turns.Get", plainForm, func(c call, t turn) error { return onlyError(c.AI.Turns.Get(c, t.In, t.ID, t.Turn)) }},
 		{"ai.Turns.Stream", plainForm, func(c call, t turn) error {
-			if !t.Ended {
+			if !t.Ended { // its stream would wait for the answer
 				return nil
 			}
 			for _, err := range c.AI.Turns.Stream(c, t.In, t.ID, t.Turn, nil, api.WithTimeout(streamTime)) {

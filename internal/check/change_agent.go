@@ -81,8 +81,8 @@ func (c call) question(p place, number string) ai.Question {
 // awaitTurn waits until the first question of the thread is answered, for a minute at
 // most. A turn that cannot be read is not waited for.
 func (c call) awaitTurn(p place) {
-	c.await(func(quiet *areas) bool {
-		t, err := quiet.AI.Turns.Get(c, p.Profile, c.id(thingOf(p, "thread")), c.id(thingOf(p, "turn")))
+	c.await(func(unrecorded *areas) bool {
+		t, err := unrecorded.AI.Turns.Get(c, p.Profile, c.id(thingOf(p, "thread")), c.id(thingOf(p, "turn")))
 		return err != nil || t.Status.Ended()
 	})
 }

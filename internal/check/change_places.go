@@ -168,7 +168,8 @@ func trashChanges() []callRow[place] {
 	}
 }
 
-// upload sends a small file that is not stored yet, and keeps its upload when it is complete.
+// upload uploads a small file, keeps the ID of the upload, and waits until it is complete, so
+// that a later call can make a node of it.
 func (c call) upload(name thing, content string) error {
 	r := uploads.StartRequest{Name: c.name("file.txt")}
 	got, err := c.Uploads.Put(c, r, []byte(content))
@@ -178,8 +179,8 @@ func (c call) upload(name thing, content string) error {
 	if err := c.keep(kindUpload, name, string(got.ID)); err != nil {
 		return err
 	}
-	c.await(func(quiet *areas) bool { // only a complete upload can become a file
-		u, err := quiet.Uploads.Get(c, got.ID)
+	c.await(func(unrecorded *areas) bool { // only a complete upload can become a file
+		u, err := unrecorded.Uploads.Get(c, got.ID)
 		return err != nil || u.Status == uploads.StatusComplete || u.Status.Failed()
 	})
 	return nil

@@ -26,8 +26,7 @@ var ErrNotWritable = errors.New("no workspace could be created in the organizati
 
 // makeChanges creates the workspace of the run and its share, which are its own places, and
 // makes the calls that create and change objects in them. Calls that cost credits or need a
-// second person are made only if the flags allow them. Last, it adds the own places to those
-// that are read.
+// second person are made only if the flags allow them.
 //
 // A failure (w.failed) ends the whole walk. Without a workspace to write in (w.unwritable) no
 // other write is made, and the walk goes on with the reads.
@@ -64,6 +63,12 @@ func (w *walk) makeChanges() {
 		each(w, "change", own, secondChanges())
 		each(w, "change", workspace, grantChanges())
 	}
+	w.addOwnPlaces(own)
+}
+
+// addOwnPlaces adds the places that the run has created to those that the walk reads, unless a
+// list of the platform had them already.
+func (w *walk) addOwnPlaces(own []place) {
 	for _, p := range own {
 		list := &w.shares
 		if p.Kind == api.ProfileKindWorkspace {
@@ -94,14 +99,16 @@ func (w *walk) makeLastChanges() {
 // ownPlaces returns the workspace of the run, and then its share if there is one.
 func (w *walk) ownPlaces() []place {
 	marker := w.changes.Journal.Marker
-	all := []place{{api.Workspace(api.ID(w.things[kindWorkspace])), marker, w.changes.Org}}
+	all := []place{{Profile: api.Workspace(api.ID(w.things[kindWorkspace])), Name: marker, Org: w.changes.Org}}
 	if id := w.things[kindShare]; id != "" {
 		all = append(all, place{Profile: api.Share(api.ID(id)), Name: marker})
 	}
 	return all
 }
 
-// readSecondID stores the ID of the second person, before anything else is called.
+// readSecondID stores the ID of the person of the second key, and enters it in the journal, so
+// that the guard lets later calls name that person. A key that does not work ends the walk.
+// It is the first call of all, and is not recorded.
 func (w *walk) readSecondID() {
 	if w.changes == nil || w.changes.Second == nil {
 		return
@@ -137,11 +144,11 @@ func (c call) id(name thing) api.OpaqueID { return api.OpaqueID(c.things[name]) 
 
 // await calls done with areas whose calls are not recorded, until it returns true, for a
 // minute at most.
-func (c call) await(done func(quiet *areas) bool) {
+func (c call) await(done func(unrecorded *areas) bool) {
 	const tries, interval = 30, 2 * time.Second
-	quiet := areasOver(c.rec.next)
+	unrecorded := areasOver(c.rec.next)
 	for range tries {
-		if done(quiet) || c.rec.wait(c, interval) != nil {
+		if done(unrecorded) || c.rec.wait(c, interval) != nil {
 			return
 		}
 	}

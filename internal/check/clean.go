@@ -98,7 +98,7 @@ func isMarker(name string) bool { return name != "" && marked.FindString(name) =
 // cleanMarked deletes workspaces that have a marker and are in no journal, if the
 // user agrees.
 func (o *CleanOptions) cleanMarked(ctx context.Context) error {
-	client, _, err := o.Connect(nil)
+	client, _, err := o.Connect(nil) // a client that only reads
 	if err != nil {
 		return err
 	}
@@ -138,9 +138,9 @@ type cleaner struct {
 	renamed int        // workspaces that have lost the marker, which are kept
 }
 
-// allow adds an object to the journal, because the guard below the client refuses changes of
-// objects that the journal does not have.
-func (k *cleaner) allow(kind, id string) error { return k.journal.write(kind, id) }
+// letGuardPass adds an object to the journal, because the guard below the client refuses
+// changes of objects that the journal does not have.
+func (k *cleaner) letGuardPass(kind, id string) error { return k.journal.write(kind, id) }
 
 // deleteRunAndJournal deletes what is left of the run, and then its journal. After a failure
 // the journal remains, for a later try. A workspace that a person has renamed is kept without
@@ -157,7 +157,7 @@ func (k *cleaner) deleteRunAndJournal(ctx context.Context) error {
 	}
 	var errs []error
 	for _, w := range found {
-		errs = append(errs, k.allow(kindWorkspace, string(w.ID)))
+		errs = append(errs, k.letGuardPass(kindWorkspace, string(w.ID)))
 		if w.Archived { // nothing in it could be deleted, nor an upload to it be canceled
 			errs = append(errs, k.Workspaces.Unarchive(ctx, w.ID))
 		}
@@ -187,7 +187,8 @@ var errRenamed = errors.New("the workspace of the run has another name now and i
 func (k *cleaner) workspacesOfRun(ctx context.Context, org api.ID) ([]*workspaces.Workspace, error) {
 	var found []*workspaces.Workspace
 	isIDKnown := len(k.journal.all(kindWorkspace)) > 0
-	_, err := k.Orgs.Get(ctx, org) // an error of AllByOrg may be about something else than the organization
+	// An error of AllByOrg would not show whether it is the organization that the caller may not see.
+	_, err := k.Orgs.Get(ctx, org)
 	isOrgHidden := errors.Is(err, api.ErrNotFound) || isDenied(err)
 	list := k.Workspaces.AllByOrg(ctx, org, &workspaces.ByOrgOptions{Archived: workspaces.ArchivedAlso})
 	if isOrgHidden { // the caller may still be a member of the workspace
@@ -220,7 +221,7 @@ func (k *cleaner) deleteWorkspace(ctx context.Context, w *workspaces.Workspace) 
 			errs = append(errs, unlessDenied(err))
 			break
 		}
-		errs = append(errs, k.allow(kindFileShare, string(f.ID)), unlessNotFound(k.FileShares.Delete(ctx, f.ID)))
+		errs = append(errs, k.letGuardPass(kindFileShare, string(f.ID)), unlessNotFound(k.FileShares.Delete(ctx, f.ID)))
 	}
 	for s, err := range k.Shares.AllByWorkspace(ctx, w.ID, &shares.ByWorkspaceOptions{Archived: shares.ArchivedAlso}) {
 		if err != nil {
@@ -228,7 +229,7 @@ func (k *cleaner) deleteWorkspace(ctx context.Context, w *workspaces.Workspace) 
 			break
 		}
 		deleteIt := func() error { return k.Shares.Delete(ctx, s.ID) }
-		errs = append(errs, k.allow(kindShare, string(s.ID)), k.deleteAsOwner(ctx, api.Share(s.ID), deleteIt))
+		errs = append(errs, k.letGuardPass(kindShare, string(s.ID)), k.deleteAsOwner(ctx, api.Share(s.ID), deleteIt))
 	}
 	if err := errors.Join(errs...); err != nil {
 		return err
@@ -282,7 +283,7 @@ func (k *cleaner) cancelUploads(ctx context.Context) error {
 	for _, u := range list {
 		unnamed := u.Name == "" && k.journal.owns(kindUpload, string(u.ID)) // the platform may not show names
 		if unnamed || strings.HasPrefix(u.Name, k.journal.Marker) {
-			err = errors.Join(err, k.allow(kindUpload, string(u.ID)), unlessNotFound(k.Uploads.Cancel(ctx, u.ID)))
+			err = errors.Join(err, k.letGuardPass(kindUpload, string(u.ID)), unlessNotFound(k.Uploads.Cancel(ctx, u.ID)))
 		}
 	}
 	return err

@@ -18,9 +18,9 @@ import (
 
 // Compare compares the exchanges of a run with what the SDK believes of the platform, and
 // returns the report. Writes are the endpoints of [Writes] that the run was allowed to call.
-// Words of the report are all texts in it that come from responses, except for headers of the
-// platform: the user sees them before the report is written. It is pure: equal exchanges give
-// equal reports.
+// The Words of the report are the texts in it that come from responses, apart from headers
+// that are known to be of the platform: the user reads the Words before the report is
+// written. Compare is pure: equal exchanges give equal reports.
 func Compare(exchanges []Exchange, writes ...Write) *Report {
 	c := &comparison{
 		reads: withWrites(Reads(), writes), writeRules: map[string]rules{}, rows: rowsByKey(), words: wordsOf(exchanges),
@@ -38,7 +38,7 @@ func Compare(exchanges []Exchange, writes ...Write) *Report {
 	}
 	r.Limits = limitsOf(exchanges)
 	for _, name := range r.Limits.Headers {
-		if !isLimitHeader(name) { // not one of the platform: a proxy may have added it
+		if !isLimitHeader(name) { // a proxy may have added it: the user reads it, too
 			c.words.said[name] = true
 		}
 	}
@@ -97,14 +97,14 @@ func (c *comparison) add(e *Exchange) {
 		}
 		for _, d := range s.sight.Differences {
 			if d.Kind == drift.KindValue {
-				c.words.enums[text{e.Op, bare(d.Member), d.Got}] = true
+				c.words.enums[text{op: e.Op, member: bare(d.Member), value: d.Got}] = true
 			}
 		}
 	}
 	if e.Status >= http.StatusBadRequest {
 		s.fault = faultOf(e.Body)
 		for _, p := range s.fault.params() {
-			c.words.enums[text{e.Op, "kind", p.text("kind")}] = true
+			c.words.enums[text{op: e.Op, member: "kind", value: p.text("kind")}] = true
 		}
 	}
 	c.calls[read.Key()] = append(c.calls[read.Key()], s)
@@ -181,7 +181,8 @@ func (c *comparison) setOutcome(o *Operation, read Read, calls []*seen, found ma
 	o.Never = neverSeen(calls)
 	o.Envelope = envelopes(calls)
 	o.Path = assumedPath(o.Source, calls)
-	asBelieved := func(s *seen) bool { return s.succeeded() || s.Status != 0 && s.Status == statusIfRemoved(read.Op) }
+	ifRemoved := statusIfRemoved(read.Op) // 0 if the operation must not be refused
+	asBelieved := func(s *seen) bool { return s.succeeded() || ifRemoved != 0 && s.Status == ifRemoved }
 	switch {
 	case len(found) > 0:
 		o.Outcome = Different
@@ -263,9 +264,9 @@ func (c *comparison) lookAtEnvelope(s *seen, note func(d Difference)) {
 		}
 		return
 	}
-	result, has := root["result"]
+	result, hasResult := root["result"]
 	switch text := strings.ToLower(strings.Trim(string(result), `"`)); { // a bool, or the text "yes"
-	case !has:
+	case !hasResult:
 		note(Difference{Kind: KindEnvelope, Member: "result", Want: "bool", Got: "none"})
 	case kindOf(result) != "bool" && text != "yes":
 		note(Difference{Kind: KindEnvelope, Member: "result", Want: "bool", Got: kindOf(result)})
@@ -347,12 +348,12 @@ func (o object) including(s *seen) object {
 }
 
 // noteStatuses calls note for each status and error code that calls of a form should not
-// have. Objects are the objects of the calls by their Group.
+// have. Objects has, by Group, what became of the calls for one object.
 //
-// A refusal does not count if the caller may lack the right to the object. That may be if
-// another call of the form was answered as expected, or if the plain call for the object was
-// refused with the same status. If a success was expected, it may also be for each plain call,
-// and for a call in another form if no call for the object has succeeded.
+// A refusal is not noted if only this object may be the reason, because the caller lacks a
+// right to it: the form works for another object, or the plain call for this object was
+// refused with the same status, or a success was expected and no call has shown that the
+// caller may see the object; for a plain call none can.
 func noteStatuses(read Read, form Form, calls []*seen, objects map[int]object, note func(d Difference)) {
 	if slices.ContainsFunc(calls, (*seen).withoutEndpoint) {
 		note(Difference{Kind: KindPath, Want: "an endpoint", Got: "none"})
@@ -366,7 +367,7 @@ func noteStatuses(read Read, form Form, calls []*seen, objects map[int]object, n
 		hasOtherCode := s.fault != nil && want.codes != nil && !slices.Contains(want.codes, s.fault.code)
 		called := objects[s.Group]
 		plainCallRefusedToo := called.plainRefusal == s.Status
-		isPlain := form == FormPlain // no simpler call could show a right to the object
+		isPlain := form == FormPlain // the simplest call: no other one can show that it should succeed
 		objectMayBeHidden := want.success() && (isPlain || !called.reached)
 		mayLackRights := denied(s.Status) && (formWorks || plainCallRefusedToo || objectMayBeHidden)
 		switch {
@@ -458,8 +459,8 @@ func codeText(code int64) string {
 	return "none"
 }
 
-// neverSeen returns the typed members that were missing in a response of an operation
-// and that no response held.
+// neverSeen returns the members that the SDK has a field for, but that were missing in a
+// response of an operation, and that none of its responses held.
 func neverSeen(calls []*seen) []string {
 	missing := map[string]bool{}
 	for _, s := range calls {
@@ -491,7 +492,8 @@ func compareLevels(calls []*seen, note func(d Difference)) {
 		}
 	}
 	for _, s := range calls {
-		if s.Form != FormStandard && s.Form != FormTerse || full[s.Group] == nil {
+		isAtLowerLevel := s.Form == FormStandard || s.Form == FormTerse
+		if !isAtLowerLevel || full[s.Group] == nil { // nil: there is no response at full output
 			continue
 		}
 		for _, p := range s.sight.Seen {

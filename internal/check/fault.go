@@ -58,7 +58,7 @@ func (c *comparison) lookAtFault(s *seen, note func(d Difference)) {
 		note(Difference{Kind: KindError, Form: s.Form, Want: "object", Got: kindOf(s.Body)})
 		return
 	}
-	if f.body == nil && kindOf(f.root["errors"]) == "list" { // which it sends if none of several objects exists
+	if f.body == nil && kindOf(f.root["errors"]) == "list" { // an error for each of several objects, if none exists
 		return
 	}
 	c.compareKinds("error", f.root, rootKinds, note)
@@ -136,8 +136,8 @@ func (c *comparison) compareRefusedField(s *seen, p param, note func(d Differenc
 }
 
 // compareKinds calls note for each member of an object that want does not list, and for
-// each whose JSON kind is not one of those in want; no kinds in want mean any. Of is
-// what the report calls the object.
+// each whose JSON kind is not one of those in want. No kinds in want mean any, and null is
+// always allowed. Of is what the report calls the object.
 func (c *comparison) compareKinds(of string, object map[string]json.RawMessage, want kinds, note func(d Difference)) {
 	for name, value := range object {
 		allowed, known := want[name]

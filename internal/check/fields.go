@@ -131,7 +131,7 @@ func partFields(parts *multipart.Reader) ([]field, error) {
 	var all []field
 	seen := map[string]bool{}
 	for {
-		part, err := parts.NextRawPart()
+		part, err := parts.NextRawPart() // as it is sent: NextPart may decode it
 		if errors.Is(err, io.EOF) {
 			return all, nil
 		}

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"strings"
 
-	"github.com/fastio-go/fastio/activity"
 	"github.com/fastio-go/fastio/ai"
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/comments"
@@ -50,7 +49,9 @@ func (c call) addWorkspaces(list *workspaces.Page, err error) error {
 		}
 		hasRoom := len(c.workspaces) < maxOrgs*maxWorkspaces && sameOrg < maxWorkspaces
 		if c.addToSample("workspace", string(w.ID), hasRoom) {
-			c.workspaces = append(c.workspaces, place{api.Workspace(w.ID), cmp.Or(w.FolderName, w.Name), w.OrgID})
+			c.workspaces = append(c.workspaces, place{
+				Profile: api.Workspace(w.ID), Name: cmp.Or(w.FolderName, w.Name), Org: w.OrgID,
+			})
 		}
 	}
 	return nil
@@ -255,7 +256,7 @@ func (c call) listQuickShares(workspace api.ID) error {
 // listFields lists one page of the fields of metadata, sets the cursor of the
 // next one, and keeps them for further calls.
 func (c call) listFields(workspace api.ID) error {
-	list, err := c.Metadata.Fields.List(c, workspace, c.pageOf(), c.opts...)
+	list, err := c.Metadata.Fields.List(c, workspace, c.pageOptions(), c.opts...)
 	if err != nil {
 		return err
 	}
@@ -269,7 +270,7 @@ func (c call) listFields(workspace api.ID) error {
 // listFilters lists one page of the filters, sets the cursor of the next one,
 // and keeps them for further calls.
 func (c call) listFilters(workspace api.ID) error {
-	list, err := c.Metadata.Filters.List(c, workspace, c.pageOf())
+	list, err := c.Metadata.Filters.List(c, workspace, c.pageOptions())
 	if err != nil {
 		return err
 	}
@@ -280,14 +281,14 @@ func (c call) listFilters(workspace api.ID) error {
 	return nil
 }
 
-// pageOf returns the options for the page that the call is to read.
-func (c call) pageOf() *metadata.ListOptions {
+// pageOptions returns the options for the page that the call is to read.
+func (c call) pageOptions() *metadata.ListOptions {
 	return &metadata.ListOptions{PageSize: c.limit, Cursor: c.cursor}
 }
 
 // listIntents lists intents and keeps them for further calls.
 func (c call) listIntents(workspace api.ID) error {
-	list, err := c.Activity.Intents.List(c, workspace, (*activity.IntentListOptions)(nil))
+	list, err := c.Activity.Intents.List(c, workspace, nil)
 	if err != nil {
 		return err
 	}
@@ -305,7 +306,8 @@ func (c call) addPart(kind string, workspace api.ID, id string) {
 	}
 }
 
-// addOther keeps an object of the caller that has only an ID for further calls.
+// addOther keeps the ID of an object of the caller, such as a session, for further calls,
+// which need nothing else of it.
 func (c call) addOther(kind, id string) {
 	if c.addToSample(kind, id, len(c.others[kind]) < maxOthers) {
 		c.others[kind] = append(c.others[kind], id)

@@ -71,8 +71,8 @@ func (g *guard) RoundTrip(r *http.Request) (*http.Response, error) {
 	return resp, err
 }
 
-// learn shows the journal a response that has the IDs of new objects. The body of the response
-// can be read again, to the same end.
+// learn shows the journal a response that has the IDs of new objects. It replaces the body,
+// which it has read, by one that the caller can read, and that ends with the same error.
 func (g *guard) learn(resp *http.Response, makes string) {
 	body, err := io.ReadAll(resp.Body)
 	_ = resp.Body.Close()
@@ -197,7 +197,7 @@ func (w *Write) whyRefused(j *Journal, path string, fields []field) string {
 	}
 	rules := w.rules()
 	given := map[string]bool{}
-	segments := strings.Split(path, "/")
+	segments := strings.Split(path, "/") // as many as w.Path has, because path matches it
 	for i, name := range strings.Split(w.Path, "/") {
 		if !strings.HasPrefix(name, "{") {
 			continue

@@ -73,7 +73,7 @@ const (
 func (c *recorder) Call(ctx context.Context, r *api.Request, out any, opts ...api.CallOption) error {
 	x := c.exchange(r)
 	if out != nil {
-		x.Out = copyOf(out)
+		x.Out = copyOf(out) // before the call changes it
 	}
 	o := api.Resolve(opts)
 	theirs := o.Response
@@ -120,7 +120,7 @@ func (c *recorder) exchange(r *api.Request) *Exchange {
 	return &Exchange{Op: opOf(r), Method: r.Method, Path: r.Path.Template(), Form: c.form, Group: c.group}
 }
 
-// opOf returns the name of the operation of a request.
+// opOf returns the name of the operation of a request: its own, or that of its endpoint.
 func opOf(r *api.Request) string {
 	if r.Op != "" {
 		return r.Op
@@ -138,8 +138,8 @@ func (c *recorder) recordIfMade(x *Exchange, err error) {
 	_, refused := errors.AsType[*RefusedError](err)
 	_, input := errors.AsType[*api.InputError](err)
 	_, answered := errors.AsType[*api.Error](err)
-	isIncomplete := err != nil && !answered && isTransient(err, x.Body) // no response arrived, or only a part
-	if isIncomplete {
+	isIncomplete := err != nil && !answered && isTransient(err, x.Body)
+	if isIncomplete { // a response of which only a part arrived counts as none
 		x.Status, x.Body = 0, nil
 	}
 	notSent := refused || input || errors.Is(err, context.Canceled)
@@ -180,7 +180,7 @@ func isTransient(err error, body []byte) bool {
 		return false
 	}
 	if _, answered := errors.AsType[*api.Error](err); answered {
-		isCutOff := len(body) == 0 || body[0] == '{' && !json.Valid(body) // before or in the object of the error
+		isCutOff := len(body) == 0 || body[0] == '{' && !json.Valid(body) // only the beginning of the error
 		return isCutOff || errors.Is(err, api.ErrRateLimited) || errors.Is(err, api.ErrUnavailable)
 	}
 	hasNoResponse := body == nil
@@ -194,8 +194,8 @@ func isConnectionError(err error) bool {
 	return network || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF)
 }
 
-// copyOf returns a copy of out, a pointer to the result of a call, as it is before the call
-// decodes into it.
+// copyOf returns a copy of out, a pointer to the result of a call. It is made before the call
+// decodes into it: [Compare] needs its type and the name of its member, and not the values.
 func copyOf(out any) any {
 	v := reflect.ValueOf(out)
 	fresh := reflect.New(v.Type().Elem())

@@ -47,7 +47,7 @@ type Operation struct {
 
 	Forms       map[Form]*FormResult `json:"forms,omitzero"`
 	Differences []Difference         `json:"differences,omitzero"`
-	Never       []string             `json:"never,omitzero"` // typed members that no response held
+	Never       []string             `json:"never,omitzero"` // members with a field that no response held
 	Envelope    []string             `json:"envelope,omitzero"`
 	Path        string               `json:"assumed_path,omitzero"` // of source A
 	Names       *Names               `json:"assumed_names,omitzero"`
@@ -122,10 +122,10 @@ type Limits struct {
 }
 
 // Different returns the number of operations that are.
-func (r *Report) Different() int { return r.count("", Different) }
+func (r *Report) Different() int { return r.count(allAreas, Different) }
 
 // Reached returns the number of operations that are different or as believed.
-func (r *Report) Reached() int { return r.count("", "") - r.count("", NotReached) }
+func (r *Report) Reached() int { return r.count(allAreas, anyOutcome) - r.count(allAreas, NotReached) }
 
 // Keys returns the endpoints by area and key.
 func (r *Report) Keys() []string {
@@ -143,19 +143,21 @@ func (r *Report) Areas() []string {
 	return slices.Sorted(maps.Keys(areas))
 }
 
-// count returns the operations of an area, "" for all, with an outcome, "" for any.
+const allAreas, anyOutcome = "", "" // for count
+
+// count returns the number of operations of an area with an outcome.
 func (r *Report) count(area string, of Outcome) int {
 	n := 0
 	for _, o := range r.Operations {
-		if (area == "" || o.Area == area) && (of == "" || o.Outcome == of) {
+		if (area == allAreas || o.Area == area) && (of == anyOutcome || o.Outcome == of) {
 			n++
 		}
 	}
 	return n
 }
 
-// membersNeverSeen returns the typed members that no response of an operation held, and these
-// operations.
+// membersNeverSeen returns the members that the SDK has a field for, but no response of an
+// operation held, and these operations.
 func (r *Report) membersNeverSeen() []Finding {
 	ops := map[string][]string{}
 	for _, key := range r.Keys() {

@@ -40,7 +40,7 @@ func (r *Report) showTable(w *strings.Builder) {
 		w.WriteByte('\n')
 	}
 	counts := func(area string) []any {
-		all := r.count(area, "")
+		all := r.count(area, anyOutcome)
 		return []any{
 			all, all - r.count(area, NotReached), r.count(area, AsBelieved), r.count(area, Different),
 			r.count(area, NotReached),
@@ -50,7 +50,7 @@ func (r *Report) showTable(w *strings.Builder) {
 	for _, area := range r.Areas() {
 		row(area, counts(area)...)
 	}
-	row("all", counts("")...)
+	row("all", counts(allAreas)...)
 }
 
 // showDifferences writes the differences by kind, each with some of its

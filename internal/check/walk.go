@@ -404,7 +404,7 @@ func (w *walk) openFolders() {
 	for _, n := range w.nodes {
 		if n.Folder && opened[n.In] < maxFolders && !w.isOver() {
 			opened[n.In]++
-			w.rec.group++
+			w.rec.group++ // the exchanges of each folder have a group of their own
 			_ = call{Context: w.ctx, walk: w}.listNodes(n.In, n.ID)
 		}
 	}

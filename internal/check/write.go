@@ -57,14 +57,17 @@ type operationRow struct {
 // kind, members that no response held, and the operations in order.
 func pageOf(r *Report) pageData {
 	p := pageData{Report: r}
-	row := func(name, area string) areaRow { // the area "" stands for all
-		all, lost := r.count(area, ""), r.count(area, NotReached)
-		return areaRow{name, all, all - lost, r.count(area, AsBelieved), r.count(area, Different), lost}
+	row := func(name, area string) areaRow {
+		all, lost := r.count(area, anyOutcome), r.count(area, NotReached)
+		return areaRow{
+			Area: name, All: all, Reached: all - lost, Lost: lost,
+			AsBelieved: r.count(area, AsBelieved), Different: r.count(area, Different),
+		}
 	}
 	for _, area := range r.Areas() {
 		p.Rows = append(p.Rows, row(area, area))
 	}
-	p.Rows = append(p.Rows, row("all", ""))
+	p.Rows = append(p.Rows, row("all", allAreas))
 	found := r.Found()
 	for _, k := range Kinds() {
 		if len(found[k]) > 0 {

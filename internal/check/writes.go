@@ -56,8 +56,8 @@ const (
 	ofWorkspace, ofShare = "/current/workspace/{workspace_id}", "/current/share/{share_id}"
 )
 
-// inWorkspace returns the write whose path is that of a workspace followed by tail. For
-// fields and makes see [Write].
+// inWorkspace returns the write whose path is that of a workspace, which must be one of the
+// run, followed by tail. For fields and makes see [Write].
 func inWorkspace(op, method, tail, fields, makes string) Write {
 	return Write{
 		Read:   Read{Op: op, Method: method, Path: ofWorkspace + tail, Needs: "a workspace"},
@@ -65,7 +65,8 @@ func inWorkspace(op, method, tail, fields, makes string) Write {
 	}
 }
 
-// inShare is inWorkspace for a share.
+// inShare returns the write whose path is that of a share, which must be one of the run,
+// followed by tail. For fields and makes see [Write].
 func inShare(op, method, tail, fields, makes string) Write {
 	return Write{
 		Read:   Read{Op: op, Method: method, Path: ofShare + tail, Needs: "a share"},

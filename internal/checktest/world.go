@@ -278,8 +278,8 @@ func addByCalls(tb testing.TB, s *fastiotest.Server) {
 	addSession(tb, s)
 }
 
-// addIntent creates an intent, whose texts have the [Canary]. It must follow the hour for
-// which [New] waits, in which the intent would expire.
+// addIntent creates an intent, whose texts have the [Canary]. [New] calls it last: in the hour
+// that New lets pass before, the intent would expire.
 func addIntent(tb testing.TB, s *fastiotest.Server) {
 	tb.Helper()
 	ctx, c := tb.Context(), s.Client(tb)
