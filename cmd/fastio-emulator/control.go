@@ -64,14 +64,14 @@ func servePort(ctx context.Context, s *emulator.Server, h http.Handler, at net.A
 		return "", nil, err
 	}
 	server := &http.Server{Handler: h, ReadHeaderTimeout: time.Minute}
-	end := s.Attach(ctx, server)
+	closeServer := s.Attach(ctx, server)
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
 		_ = server.Serve(l) // until it is stopped
 	}()
 	return originOf(l.Addr()) + s.BasePath(), func() {
-		end()
+		closeServer()
 		<-done
 	}, nil
 }

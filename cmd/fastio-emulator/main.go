@@ -128,7 +128,7 @@ func parse(args []string, stderr io.Writer) (settings, error) {
 	const disagree = "`rule` by which the platform differs from its documents, as JSON; may be repeated"
 	f.Func("disagree", disagree, func(v string) error {
 		var d seed.Disagreement
-		err := assignText(reflect.ValueOf(&d).Elem(), "", v)
+		err := assignText(reflect.ValueOf(&d).Elem(), noTag, v)
 		c.rules = append(c.rules, d)
 		return err
 	})
@@ -168,16 +168,16 @@ func parse(args []string, stderr io.Writer) (settings, error) {
 func parseFault(rule string) (seed.Fault, error) {
 	f := seed.Fault{Header: http.Header{}}
 	if strings.HasPrefix(rule, "{") {
-		return f, assignText(reflect.ValueOf(&f).Elem(), "", rule)
+		return f, assignText(reflect.ValueOf(&f).Elem(), noTag, rule)
 	}
 	for pair := range strings.SplitSeq(rule, ",") {
 		pair = strings.TrimSpace(pair)
 		name, value, _ := strings.Cut(pair, "=")
-		if header, is := strings.CutPrefix(name, "header."); is {
+		if header, isHeader := strings.CutPrefix(name, "header."); isHeader {
 			f.Header.Add(header, value)
 			continue
 		}
-		if rest, is := strings.CutPrefix(pair, "type="); is {
+		if rest, isType := strings.CutPrefix(pair, "type="); isType {
 			pair = "ContentType=" + rest
 		}
 		if err := setOption(&f, pair); err != nil {
@@ -346,7 +346,7 @@ func serve(
 	defer stop()
 	handler := control.New(s, controlOptions(ctx, c, l.Addr(), kept))
 	server := &http.Server{Handler: handler, ReadHeaderTimeout: time.Minute}
-	end := s.Attach(ctx, server)
+	closeServer := s.Attach(ctx, server)
 	var others sync.WaitGroup
 	others.Go(func() { grow(ctx, s, workspace, c.live) })
 	if c.verbose {
@@ -354,10 +354,10 @@ func serve(
 	}
 	others.Go(func() {
 		<-ctx.Done()
-		end()
+		closeServer()
 	})
 	err := server.Serve(l)
-	stop()
+	stop() // the others end too if Serve has failed
 	others.Wait()
 	err = errors.Join(err, handler.Close())
 	if errors.Is(err, http.ErrServerClosed) {

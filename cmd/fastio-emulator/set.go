@@ -108,6 +108,8 @@ func distance(a, b string) int {
 	return before[len(b)]
 }
 
+const noTag reflect.StructTag = "" // of a value that is not a field
+
 // assignText parses text as the type of v, and sets v. Lists and structs are given as
 // JSON, a list of texts also as words with commas between them. The tag of the field
 // has the allowed texts (enum).
@@ -128,8 +130,8 @@ func assignText(v reflect.Value, tag reflect.StructTag, text string) error {
 	case *map[string]string:
 		return wantedError(json.Unmarshal([]byte(text), to), text, `a JSON object of texts such as {"a": "b"}`)
 	}
-	want := "true or false"
-	switch v.Kind() { //nolint:exhaustive // options have only these kinds
+	want := "true or false" // of a bool; other kinds replace it
+	switch v.Kind() {       //nolint:exhaustive // options have only these kinds
 	case reflect.String:
 		allowed := strings.Split(tag.Get("enum"), "|")
 		if allowed[0] != "" && !slices.Contains(allowed, text) {

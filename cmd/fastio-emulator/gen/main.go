@@ -24,7 +24,8 @@ func main() {
 	}
 }
 
-// writeExplanations writes the lines of the options in the source file to the target file.
+// writeExplanations writes to the target file a line for each option of -set: the options are
+// the fields of the struct Options in the source file, whose comments explain them.
 func writeExplanations(args []string) error {
 	if len(args) != 2 {
 		return errors.New("usage: gen SOURCE TARGET")
@@ -72,8 +73,8 @@ func (p *source) collect(decl ast.Decl) {
 
 // write writes a line for each field of a struct, and of the structs in it: the path of the
 // field, such as "OAuth.", with its name, a tab, and its explanation.
-func (p *source) write(lines *strings.Builder, name, path string) {
-	for _, field := range p.structs[name].Fields.List {
+func (p *source) write(lines *strings.Builder, structName, path string) {
+	for _, field := range p.structs[structName].Fields.List {
 		kind, _ := field.Type.(*ast.Ident)
 		for _, name := range field.Names {
 			if kind != nil && p.structs[kind.Name] != nil {
