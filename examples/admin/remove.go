@@ -17,8 +17,8 @@ const (
 	logPoll  = 2 * time.Second
 )
 
-// proofs are the events of the end of a membership.
-var proofs = map[api.ProfileKind]events.Name{
+// removalEvents are the events of the end of a membership, by the kind of its place.
+var removalEvents = map[api.ProfileKind]events.Name{
 	api.ProfileKindOrg:       events.NameRemovedMemberFromOrg,
 	api.ProfileKindWorkspace: events.NameRemovedMemberFromWorkspace,
 	api.ProfileKindShare:     events.NameRemovedMemberFromShare,
@@ -49,7 +49,7 @@ func (p *program) remove(ctx context.Context, email string) error {
 	}
 	fmt.Fprintf(p.out, "%s has no access any more. The events:\n", email)
 	for _, r := range removed {
-		if event := proofs[r.Place.Kind]; event != "" && r.Via == audit.ViaMembership {
+		if event := removalEvents[r.Place.Kind]; event != "" && r.Via == audit.ViaMembership { // else there is no event
 			if err := p.printEvent(ctx, r, event, began); err != nil {
 				return err
 			}

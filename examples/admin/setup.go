@@ -101,14 +101,13 @@ func (p *program) errorWithPlans(ctx context.Context) error {
 // organization is "" if it is missing as well.
 func (p *program) setupWorkspaces(ctx context.Context, org api.ID, t *team) ([]*workspaces.Workspace, error) {
 	found := map[string]*workspaces.Workspace{}
-	for w, err := range p.client.Workspaces.AllByOrg(ctx, cmp.Or(org, p.org), nil) {
-		if org == "" && errors.Is(err, api.ErrNotFound) {
-			break // without -apply, the organization is still missing
+	if org != "" {
+		for w, err := range p.client.Workspaces.AllByOrg(ctx, org, nil) {
+			if err != nil {
+				return nil, err
+			}
+			found[w.FolderName] = w
 		}
-		if err != nil {
-			return nil, err
-		}
-		found[w.FolderName] = w
 	}
 	rooms := make([]*workspaces.Workspace, len(t.workspaces))
 	for i, name := range t.workspaces {
@@ -178,7 +177,8 @@ func (p *program) assignRoles(ctx context.Context, in *place, t *team, role func
 }
 
 // setRole adds a person to a place, or changes the person's role there. An invitation
-// that is open gets the new role. The owner stays owner.
+// that is open gets the new role. The owner stays owner. The role "", an empty cell of the
+// file, changes nothing.
 func (p *program) setRole(ctx context.Context, in *place, email string, role members.Role) error {
 	m := in.members[email]
 	switch {

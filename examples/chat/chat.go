@@ -84,11 +84,11 @@ func (c *chat) options() *ai.AskOptions { return &ai.AskOptions{Text: c.out, Can
 
 // finish prints the sources of an answer, or why there is none.
 func (c *chat) finish(turn *ai.Turn, err error) error {
-	failed, ended := errors.AsType[*ai.TurnError](err)
+	failed, isTurnError := errors.AsType[*ai.TurnError](err)
 	switch {
 	case errors.Is(err, context.Canceled):
 		fmt.Fprint(c.out, "\n(cancelled)\n\n")
-	case ended && failed.Err == nil: // the turn itself failed
+	case isTurnError && failed.Err == nil: // the turn itself failed
 		fmt.Fprintf(c.out, "\n(%s)\n\n", failed.Status())
 	case errors.Is(err, ai.ErrThreadTooLarge):
 		fmt.Fprint(c.out, "(This conversation has become too long. The next question begins another.)\n\n")

@@ -119,7 +119,8 @@ func (p *product) connect(ctx context.Context, token *oauth.Token) (*account.Use
 		return nil, err
 	}
 	p.mu.Lock()
-	// This adds a new customer to the map: keep drops the events of customers that it does not have.
+	// This adds a new customer, with nil, to the map: keep drops the events of customers that it does not have.
+	// Clone only avoids the assignment of a value to itself.
 	p.latest[customer] = slices.Clone(p.latest[customer])
 	p.mu.Unlock()
 	err = p.accounts.Add(ctx, relay.Account{Name: customer})

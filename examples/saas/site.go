@@ -80,11 +80,11 @@ func (r refusal) Error() string { return string(r) }
 func (p *product) step(do func(w http.ResponseWriter, r *http.Request) (next string, err error)) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		next, err := do(w, r)
-		refused, ok := errors.AsType[refusal](err)
+		refused, isRefusal := errors.AsType[refusal](err)
 		switch {
 		case err == nil:
 			http.Redirect(w, r, next, http.StatusSeeOther)
-		case ok:
+		case isRefusal:
 			p.show(w, r, http.StatusForbidden, string(refused))
 		default:
 			slog.ErrorContext(r.Context(), "a step failed", slog.String("path", r.URL.Path), slog.Any("error", err))

@@ -96,8 +96,9 @@ func (p *program) work(ctx context.Context, link api.ID, dir string) error {
 // far as that is safe.
 func (p *program) download(ctx context.Context, link api.ID, dir string) (fileshares.Received, error) {
 	bar := show.Bytes(p.screen, "download")
+	into := dir + string(filepath.Separator) // without the separator it could be the path of the new file
 	got, err := p.guest.FileShares.DownloadFile(
-		ctx, link, dir+string(filepath.Separator), &fileshares.DownloadOptions{OnProgress: bar.On},
+		ctx, link, into, &fileshares.DownloadOptions{OnProgress: bar.On},
 		api.WithLinkPassword(p.password),
 	)
 	bar.End()

@@ -46,9 +46,9 @@ func demonstrate(ctx context.Context, out, screen io.Writer) (err error) {
 	put := []string{"-put", file, "-sessions", dir}
 	get := []string{"-get", "video.mov", "-dir", copies}
 	for _, step := range []struct {
-		text string
-		args []string
-		kill func() bool // nil: the process is not killed
+		text     string
+		args     []string
+		killWhen func() bool // nil: the process is not killed
 	}{
 		{"An upload that is killed:", put, func() bool { return count(platform, op.UploadsChunksSend) > 3 }},
 		{"The same command again:", put, nil},
@@ -56,7 +56,7 @@ func demonstrate(ctx context.Context, out, screen io.Writer) (err error) {
 		{"The same command again:", get, nil},
 	} {
 		fmt.Fprintln(out, "\n"+step.text)
-		if err := runProcess(ctx, demo, screen, step.args, step.kill); err != nil {
+		if err := runProcess(ctx, demo, screen, step.args, step.killWhen); err != nil {
 			return err
 		}
 	}
@@ -65,8 +65,9 @@ func demonstrate(ctx context.Context, out, screen io.Writer) (err error) {
 	return nil
 }
 
-// runProcess runs this program as another process, and kills it once kill returns true.
-func runProcess(ctx context.Context, demo *show.Emulator, screen io.Writer, args []string, kill func() bool) error {
+// runProcess runs this program as another process. It kills the process once killWhen returns
+// true; if killWhen is nil, it waits for the end.
+func runProcess(ctx context.Context, demo *show.Emulator, screen io.Writer, args []string, killWhen func() bool) error {
 	program, err := os.Executable()
 	if err != nil {
 		return err
@@ -74,7 +75,7 @@ func runProcess(ctx context.Context, demo *show.Emulator, screen io.Writer, args
 	process := exec.CommandContext(ctx, program, args...) //nolint:gosec // this program
 	process.Env = append(os.Environ(), "FASTIO_BASE_URL="+demo.URL, "FASTIO_API_KEY="+demo.Token())
 	process.Stdout, process.Stderr = screen, screen
-	if kill == nil {
+	if killWhen == nil {
 		return process.Run()
 	}
 	if err := process.Start(); err != nil {
@@ -82,7 +83,7 @@ func runProcess(ctx context.Context, demo *show.Emulator, screen io.Writer, args
 	}
 	ended := make(chan error, 1)
 	go func() { ended <- process.Wait() }()
-	for !kill() {
+	for !killWhen() {
 		select {
 		case err := <-ended:
 			return errors.Join(errors.New("the process ended before it was killed"), err)
