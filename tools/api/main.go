@@ -108,6 +108,7 @@ func announced(removed []string) error {
 		if parts == nil {
 			return fmt.Errorf("%q is not a declaration", line)
 		}
+		// The parts are the package, the receiver, the name, and the field of a struct.
 		name := strings.Join(slices.DeleteFunc(parts[1:], func(part string) bool { return part == "" }), ".")
 		if !regexp.MustCompile(`\b` + regexp.QuoteMeta(name) + `\b`).Match(changelog[:first[0]]) {
 			return fmt.Errorf("CHANGELOG.md does not name %s, which is removed or changed", name)

@@ -49,9 +49,9 @@ func printPath(profile string) error {
 	files := map[string]*source{}
 	lines := bufio.NewScanner(f)
 	for lines.Scan() {
-		name, line, column, ok := covered(lines.Text())
+		name, line, column, isCovered := covered(lines.Text())
 		isCaller := strings.HasPrefix(name, "internal/callpath/") // the program that makes the call
-		if !ok || isCaller {
+		if !isCovered || isCaller {
 			continue
 		}
 		if files[name] == nil {

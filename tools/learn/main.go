@@ -226,7 +226,7 @@ func (r report) learnNames(list, table string) string {
 // goMethodOf returns the method of the SDK for a row of the table. Several rows may have
 // the same one.
 func goMethodOf(row []string) string {
-	if _, name, has := strings.Cut(row[noteColumn], "method = "); has {
+	if _, name, isNoted := strings.Cut(row[noteColumn], "method = "); isNoted {
 		name, _, _ = strings.Cut(name, ";")
 		return strings.TrimSpace(name)
 	}

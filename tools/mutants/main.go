@@ -76,14 +76,15 @@ func readList(name string) ([]mutant, error) {
 	if err != nil {
 		return nil, err
 	}
-	words := map[string]int{"tag": 4, "path": 2, "field": 3}
+	wordCounts := map[string]int{"tag": 4, "path": 2, "field": 3}
 	var all []mutant
 	for line := range strings.Lines(string(text)) {
 		m := mutant(strings.Fields(line))
-		if len(m) > 0 && len(m) != words[m[0]] {
+		switch {
+		case len(m) == 0:
+		case len(m) != wordCounts[m[0]]: // 0 for an unknown kind
 			return nil, fmt.Errorf("%s: %q is not a mutant", name, line)
-		}
-		if len(m) > 0 {
+		default:
 			all = append(all, m)
 		}
 	}
@@ -307,8 +308,8 @@ func names(f *ast.File) []name {
 	return all
 }
 
-// tags returns the JSON names in the tags of a struct type, which is called of.
-func tags(of string, s *ast.StructType) []name {
+// tags returns the JSON names in the tags of the struct type with a name.
+func tags(typeName string, s *ast.StructType) []name {
 	var all []name
 	for _, field := range s.Fields.List {
 		if field.Tag == nil || len(field.Names) != 1 {
@@ -317,7 +318,7 @@ func tags(of string, s *ast.StructType) []name {
 		text, _ := strconv.Unquote(field.Tag.Value)
 		tag, _, _ := strings.Cut(reflect.StructTag(text).Get("json"), ",")
 		if tag != "" && tag != "-" {
-			all = append(all, name{lit: field.Tag, text: tag, field: of + "." + field.Names[0].Name})
+			all = append(all, name{lit: field.Tag, text: tag, field: typeName + "." + field.Names[0].Name})
 		}
 	}
 	return all

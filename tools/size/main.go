@@ -46,7 +46,7 @@ func main() {
 			log.Fatal(err)
 		}
 	}
-	for _, name := range engines { // the lines of a file that was renamed would not be counted
+	for _, name := range engines { // add misses the lines of a file that was renamed
 		if _, err := os.Stat(name); err != nil {
 			log.Fatal(err)
 		}
@@ -70,7 +70,8 @@ var generated = regexp.MustCompile(`(?m)^// Code generated .* DO NOT EDIT\.$`)
 
 // add counts the lines of a file as those of one kind: the table of endpoints, test data,
 // generated code, tests or source. Of tests and source it also counts the long lines, and
-// the lines of the engines. It counts the files of each package and of the root directory.
+// the lines of the engines, which interpret the notations of the tests. It counts the files
+// of each package and of the root directory.
 func (r *report) add(name string) error {
 	content, err := os.ReadFile(name)
 	if os.IsNotExist(err) {

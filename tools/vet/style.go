@@ -157,7 +157,8 @@ func checkLocks(f *ast.File, report func(at ast.Node, text string)) {
 
 func isLock(name *ast.Ident) bool { return strings.EqualFold(name.Name, "lock") }
 
-// heldBy returns the variable to which a statement assigns a lock, nil if it is another statement.
+// heldBy returns the variable to which a statement assigns the result of a method Lock with arguments, nil for any
+// other statement.
 func heldBy(s ast.Stmt) *ast.Ident {
 	assign, ok := s.(*ast.AssignStmt)
 	if !ok || len(assign.Rhs) != 1 {

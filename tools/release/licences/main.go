@@ -61,10 +61,10 @@ func checkLicences(modules io.Reader, out io.Writer) error {
 	return cmp.Or(errors.Join(failed...), lines.Err())
 }
 
-var named = regexp.MustCompile(`(?i)^(licen[cs]e|copying|unlicense)`)
+var licenceFile = regexp.MustCompile(`(?i)^(licen[cs]e|copying|unlicense)`)
 
-// licences returns the SPDX names of the licences in the files of a directory that are named
-// after them.
+// licences returns the SPDX names of the licences in a directory: those in its files whose
+// names begin with LICENSE, COPYING or UNLICENSE.
 func licences(known *classifier.Classifier, dir string) ([]string, error) {
 	files, err := os.ReadDir(dir)
 	if err != nil {
@@ -72,7 +72,7 @@ func licences(known *classifier.Classifier, dir string) ([]string, error) {
 	}
 	var names []string
 	for _, file := range files {
-		if file.IsDir() || !named.MatchString(file.Name()) {
+		if file.IsDir() || !licenceFile.MatchString(file.Name()) {
 			continue
 		}
 		text, err := os.ReadFile(filepath.Join(dir, file.Name()))
