@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
+	"slices"
 	"time"
 
 	"github.com/fastio-go/fastio/fastiotest/seed"
@@ -77,10 +78,12 @@ func servePort(ctx context.Context, s *emulator.Server, h http.Handler, at net.A
 }
 
 // printHowToUse prints what a person needs to use the emulator.
-func printHowToUse(w io.Writer, c settings, at net.Addr) {
+func printHowToUse(w io.Writer, s *emulator.Server, c settings, at net.Addr) {
 	origin := originOf(at)
-	if c.seed == "" {
-		_, _ = fmt.Fprintf(w, "Sign-in:   owner@example.test, password %q\n", seed.DefaultPassword)
+	const owner = "owner@example.test" // of an invented world; a folder may keep one of a seed file
+	isOwner := func(u seed.User) bool { return u.Email == owner }
+	if c.seed == "" && slices.ContainsFunc(s.Users(), isOwner) {
+		_, _ = fmt.Fprintf(w, "Sign-in:   %s, password %q\n", owner, seed.DefaultPassword)
 	}
 	switch {
 	case c.control != "":

@@ -238,7 +238,7 @@ func serveWorld(ctx context.Context, c settings, kept *folder, stdout, stderr io
 	if err := announce(c, variables, stdout); err != nil {
 		return errors.Join(err, l.Close())
 	}
-	printHowToUse(stderr, c, l.Addr())
+	printHowToUse(stderr, s, c, l.Addr())
 	if kept == nil {
 		return serve(ctx, s, l, c, nil, workspace, stderr)
 	}

@@ -578,6 +578,29 @@ func TestPrintsWhatAPersonNeeds(t *testing.T) {
 	lines.eventually(t, ` refused by fault: "Down" (fault 1)`+"\n")
 }
 
+// A folder may keep the world of a seed file, which does not have the owner of an invented one.
+func TestPrintsNoSignInOfAnotherWorld(t *testing.T) {
+	t.Parallel()
+	data, lines := t.TempDir(), new(log)
+	f, err := openFolder(data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := newServer()
+	err = s.LoadFile(writeSeed(t))
+	f.add(mainWorld, s)
+	if err = errors.Join(err, f.save(), f.close()); err != nil {
+		t.Fatal(err)
+	}
+	startLogged(t, lines, "-data", data)
+	lines.eventually(t, "Ctrl-C")
+	lines.mu.Lock()
+	defer lines.mu.Unlock()
+	if text := lines.text.String(); strings.Contains(text, "Sign-in") {
+		t.Errorf("a sign-in that the world does not have:\n%s", text)
+	}
+}
+
 func TestVariablesOfAllAddressesAreForThisMachine(t *testing.T) {
 	t.Parallel()
 	base, token := startEmulator(t, "-addr", ":0")
