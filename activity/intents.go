@@ -83,13 +83,13 @@ func (n *Intents) Allocate(
 	}
 	it, err := n.one(ctx, endpoint.ActivityIntentsAllocate(workspace, f.Form), opts)
 	if err == nil && it.ID == "" {
-		return call.Found[Intent](op, "intent", nil)
+		return nil, call.Missing(op, "intent")
 	}
 	return it, err
 }
 
-// one returns the intent in a response: its member "intent" or, without one, its root. The
-// ID of the intent is "" if the response has none.
+// one sends a request and returns the intent in the response: its member "intent" or, without
+// one, its root. The ID of the intent is "" if the response has none.
 func (n *Intents) one(ctx context.Context, r *api.Request, opts []api.CallOption) (*Intent, error) {
 	a, err := call.Payload[struct {
 		Intent *Intent `json:"intent"` // (assumed name)

@@ -313,8 +313,7 @@ func (s *sent) turn(op, key string) (*Turn, error) {
 		t, s.Flat.Extra = &s.Flat, nil // Extra holds the members of the envelope
 	}
 	if t.ID == "" {
-		_, err := call.Found[Turn](op, "ID of a turn", nil)
-		return nil, &SendError{key, err}
+		return nil, &SendError{key, call.Missing(op, "ID of a turn")}
 	}
 	t.IdempotencyKey = key
 	return t, nil

@@ -154,7 +154,7 @@ func (f *following) run(ctx context.Context) {
 		}
 		requested := min(f.retry, heldPoll) // the server may ask for a longer pause, but the turn may end during it
 		if ctxErr := wait.Sleep(ctx, max(reconnect.Longest(drops), requested)); ctxErr != nil {
-			f.yield(nil, f.fail(withLast(f.op, ctxErr, streamErr)))
+			f.yield(nil, f.turnError(withLast(f.op, ctxErr, streamErr)))
 			return
 		}
 	}

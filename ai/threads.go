@@ -140,8 +140,7 @@ func (t *Threads) Create(
 	}
 	turn.ThreadID = cmp.Or(turn.ThreadID, thread.ID)
 	if turn.ThreadID == "" {
-		_, err := call.Found[Thread](op, "ID of a thread", nil)
-		return nil, &SendError{key, err}
+		return nil, &SendError{key, call.Missing(op, "ID of a thread")}
 	}
 	return &ThreadTurns{Thread: thread, Turns: []*Turn{turn}, Count: 1}, nil
 }

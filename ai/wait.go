@@ -115,10 +115,10 @@ func (w *waiting) awaitEnd(ctx context.Context) (*Turn, error) {
 		return false, pause - took, nil
 	})
 	if err != nil {
-		return nil, w.fail(withLast(w.op, err, stepErr))
+		return nil, w.turnError(withLast(w.op, err, stepErr))
 	}
 	if w.last.Status.Failed() {
-		return nil, w.fail(nil)
+		return nil, w.turnError(nil) // the Status of the turn says why
 	}
 	return w.last, nil
 }
@@ -161,9 +161,9 @@ func (w *waiting) readTurn(ctx context.Context) (ended bool, err error) {
 	return t.Status.Ended(), nil
 }
 
-// fail returns err as a [*TurnError] with the last state of the turn. An error
+// turnError returns a [*TurnError] with err and the last state of the turn. An error
 // of the input is returned as it is.
-func (w *waiting) fail(err error) error {
+func (w *waiting) turnError(err error) error {
 	if _, bad := errors.AsType[*api.InputError](err); bad {
 		return err
 	}

@@ -60,7 +60,7 @@ func requestAuthToken(ctx context.Context, c api.Client, r *api.Request, opts []
 	case err != nil:
 		return nil, err
 	case a.AuthToken.IsZero():
-		return call.Found[Token](r.Op, "token", nil) // the error for a response without it
+		return nil, call.Missing(r.Op, "token")
 	case !sendable(a.AuthToken):
 		return nil, errors.New("fastio: " + r.Op + ": the token contains a character that is invalid in a header")
 	}

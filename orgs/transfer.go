@@ -58,7 +58,7 @@ func (t *TransferTokens) Create(ctx context.Context, org api.ID, opts ...api.Cal
 	r := endpoint.OrgsTransferTokensCreate(org)
 	made, err := call.Payload[TransferToken](ctx, t.c, r, opts)
 	if err == nil && made.Token.IsZero() {
-		return call.Found[TransferToken](r.Op, "token", nil) // an error: the response lacks it
+		return nil, call.Missing(r.Op, "token")
 	}
 	return made, err
 }

@@ -34,7 +34,7 @@ func One[T any](ctx context.Context, c api.Caller, r *api.Request, member string
 		return nil, err
 	}
 	if member != beside && !e.Found {
-		return nil, missing(r.Op, member)
+		return nil, Missing(r.Op, member)
 	}
 	if err := decode.Finish(r, &e.Data, decode.DropNulls); err != nil {
 		return nil, err
@@ -155,7 +155,7 @@ func Bounded(
 // or an error if it is nil.
 func Found[T any](op, name string, record *T) (*T, error) {
 	if record == nil {
-		return nil, missing(op, name)
+		return nil, Missing(op, name)
 	}
 	return record, nil
 }
@@ -209,9 +209,9 @@ func (e *shortenedError) Error() string { return Within(e.op, e.err) }
 
 func (e *shortenedError) Unwrap() error { return e.err }
 
-// missing returns the error for a response without an object that it should
+// Missing returns the error for a response without an object that it should
 // have.
-func missing(op, name string) error {
+func Missing(op, name string) error {
 	return errors.New(prefix + op + ": the response holds no " + name)
 }
 
