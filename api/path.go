@@ -149,7 +149,7 @@ func pathOfList(template string, segments []string, at int) Route {
 	r := Path(expanded, segments...)
 	r.template = before + after
 	if e, ok := r.err.(*InputError); ok && e.Wire == name { //nolint:errorlint // it is not wrapped
-		// Field has no index yet: it is that of the value which Path refuses.
+		// Field names the argument, such as node: it becomes that of the refused value, such as nodes[1].
 		plural := strings.TrimSuffix(e.Field, "s") + "s"
 		e.Field = element(plural, e.indexOfRefused(segments[at:], 0))
 	}

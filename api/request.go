@@ -273,14 +273,7 @@ func (m *multipartBody) Open() (_ io.ReadCloser, size int64, err error) {
 			"Content-Disposition": {multipart.FileContentDisposition(f.Field, f.Name)},
 			"Content-Type":        {cmp.Or(f.Content.ContentType(), "application/octet-stream")},
 		})
-		content, n, err := f.Content.Open()
-		switch {
-		case err != nil:
-		case content == nil && n != 0:
-			err = &InputError{Field: "files", Rule: "must open content that is not nil"}
-		case content == nil:
-			content = new(memory)
-		}
+		content, n, err := openFile(f)
 		if err != nil {
 			return nil, 0, errors.Join(err, all.Close())
 		}
@@ -300,6 +293,18 @@ func (m *multipartBody) Open() (_ io.ReadCloser, size int64, err error) {
 	}
 	all.Reader = io.MultiReader(append(parts, &text)...)
 	return &all, size, nil
+}
+
+// openFile returns the content and the size of a file. Nil content of size 0 is empty.
+func openFile(f *FilePart) (io.ReadCloser, int64, error) {
+	content, size, err := f.Content.Open()
+	switch {
+	case err != nil, content != nil:
+		return content, size, err
+	case size != 0:
+		return nil, 0, &InputError{Field: "files", Rule: "must open content that is not nil"}
+	}
+	return new(memory), size, nil
 }
 
 // joinedContent is the content of several parts.

@@ -112,7 +112,7 @@ func (e *Envelope[T]) Decode(b []byte, more ...jsonv2.Options) (refused bool, er
 	switch {
 	case isBareList:
 		out = recordsOf(reflect.ValueOf(&e.Data).Elem()).Addr().Interface()
-	case hasNoName: // root decodes into e.Data what is beside its own members, and the member "response"
+	case hasNoName: // e.Data is decoded from the members beside those of the envelope, and from "response"
 		e.Payload, e.Response.payload = &e.Data, &e.Data
 		out = &e.root
 	default:
@@ -128,7 +128,7 @@ func (e *Envelope[T]) Decode(b []byte, more ...jsonv2.Options) (refused bool, er
 		err = lenient(b, out, opts)
 	}
 	mayHaveEnvelopeMembers := bytes.Contains(b, []byte(versionMember)) || bytes.Contains(b, []byte(statusMember))
-	if hasNoName && mayHaveEnvelopeMembers { // the payload, which is decoded from the same object, has them in Extra
+	if hasNoName && mayHaveEnvelopeMembers { // they are in the Extra of e.Data, because the object is the same
 		dropEnvelopeMembers(extraOf(reflect.ValueOf(&e.Data)))
 	}
 	return e.Result == failed, err
@@ -375,7 +375,7 @@ type result uint8
 
 const (
 	absent result = iota
-	ok
+	succeeded
 	failed
 )
 
@@ -388,7 +388,7 @@ func (v *result) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 	}
 	switch string(b) {
 	case `true`, `"yes"`, `"ok"`, `"success"`, `"true"`:
-		*v = ok
+		*v = succeeded
 	default:
 		*v = resultOf(b)
 	}
@@ -406,12 +406,12 @@ func resultOf(b jsontext.Value) result {
 		}
 		switch strings.ToLower(word) {
 		case "yes", "ok", "success", "true", "1":
-			return ok
+			return succeeded
 		}
 	case '0':
 		var n float64
 		if jsonv2.Unmarshal(b, &n) == nil && n != 0 {
-			return ok
+			return succeeded
 		}
 	default:
 	}

@@ -67,21 +67,24 @@ func (c *converter) convertValue(dec *jsontext.Decoder, v any) error {
 		to.SetZero()
 		return nil
 	}
-	value := to
-	for value.Kind() == reflect.Pointer {
-		value.Set(reflect.New(value.Type().Elem()))
-		value = value.Elem()
-	}
-	var converted bool
-	if t.ownMethod {
-		converted = jsonv2.Unmarshal(raw, value.Addr().Interface(), options, c.scalars) == nil
-	} else {
-		converted = convert(value, raw)
-	}
-	if converted {
+	if c.convertOrCallMethod(to, t, raw) {
 		return nil
 	}
 	return c.keepUnreadable(dec, to, raw)
+}
+
+// convertOrCallMethod stores a JSON value in to, or in a new value to which to then points:
+// with the JSON method of the type, if it has one, else by [convert]. It reports whether that
+// is possible.
+func (c *converter) convertOrCallMethod(to reflect.Value, t *traits, raw jsontext.Value) bool {
+	for to.Kind() == reflect.Pointer {
+		to.Set(reflect.New(to.Type().Elem()))
+		to = to.Elem()
+	}
+	if t.ownMethod {
+		return jsonv2.Unmarshal(raw, to.Addr().Interface(), options, c.scalars) == nil
+	}
+	return convert(to, raw)
 }
 
 // decodeMap decodes an object into a map without the JSON method of the map, which would
@@ -120,12 +123,12 @@ func traitsOf(t reflect.Type) *traits {
 }
 
 // fitsDefault reports whether a value of this JSON kind is left to the default decoding,
-// which also calls the JSON method of a type (ownMethod). If it fails, the decoding of the
-// whole response fails. So values of kinds that it may refuse do not fit.
+// which also calls the JSON method of a type (ownMethod). If that refuses the value, the
+// whole response cannot be decoded. So it gets only kinds that it does not refuse.
 func (c *converter) fitsDefault(to reflect.Value, t *traits, kind jsontext.Kind) bool {
 	switch t.kind {
 	case reflect.Struct:
-		isObject := kind == '{' && !t.text // a text in JSON is such as a time
+		isObject := kind == '{' && !t.text // t.text: a struct that is a string in JSON, such as a time
 		return isObject || t.wraps         // a wrapper of the payload reads any kind
 	case reflect.Map: // for a pointer, the default decoding calls convertValue again with the map
 		isPointer := to.Kind() == reflect.Pointer
@@ -254,8 +257,8 @@ func (c *converter) required(dec *jsontext.Decoder, t reflect.Type) bool {
 //	{"response": {"count": 1, "files": [{"id": "1", "parts": [{}]}]}}
 //
 // response (depth 1) is the payload, and files (depth 2) a list of records in it. parts is
-// neither, because it is inside a list. A member of a record, an object with an Extra, is
-// neither as well.
+// neither, because it is inside a list. Nor is a member of a record, which is an object whose
+// type has an Extra.
 func (c *converter) isPayload(dec *jsontext.Decoder, depth int, t reflect.Type) bool {
 	for level := 1; level <= depth; level++ {
 		if kind, _ := dec.StackIndex(level); kind == '[' {
@@ -366,8 +369,8 @@ func scalarField(t reflect.Type) (reflect.StructField, bool) {
 
 // convert stores a JSON value in a Go value of another type, such as a number in a
 // string field, or an empty list in a struct. It reports whether that is possible
-// without loss; if not, to may have been changed, and the caller sets it to zero or
-// fails. An empty text is zero, and 3.0 is an integer too. The caller has handled null, and a text for a string.
+// without loss; if not, the Go value may have been changed, and the caller sets it to zero
+// or fails. An empty text is zero, and 3.0 is an integer too. The caller has handled null, and a text for a string.
 func convert(to reflect.Value, raw jsontext.Value) bool {
 	kind := raw.Kind()
 	if kind == '{' || kind == '[' {

@@ -42,10 +42,10 @@ type Difference struct {
 }
 
 // Named returns d without what may be data of a user, so that it can be reported. It keeps only
-// names: at most 64 letters, digits and "_.:-", without five digits in a row. The name of an
-// unknown member is "*" if it is none, since it may be the key of a map. The value of a
-// [KindValue] is "" if it is none, and also if it does not have the form of a constant: 2 to 32
-// bytes in lower case that begin with a letter.
+// names: at most 64 letters, digits and "_.:-", without five digits in a row. An unknown
+// member with another text, which may be the key of a map, is called "*". The value of a
+// [KindValue] is kept only if it has the form of a constant as well, 2 to 32 bytes in lower case
+// that begin with a letter; else it is "".
 func (d Difference) Named() Difference {
 	switch d.Kind {
 	case KindValue:

@@ -39,7 +39,7 @@ func newLooker(body []byte) *looker {
 func (l *looker) result() Sight {
 	all := map[Place]bool{}
 	for name, seen := range l.envelope {
-		all[Place{"", name}] = seen
+		all[Place{Member: name}] = seen
 	}
 	for o, seen := range l.seen {
 		for i, at := range o.places {
@@ -85,7 +85,7 @@ func (l *looker) response(out any) {
 	}
 	switch root := l.dec.PeekKind(); {
 	case root == '[':
-		_ = l.records(t, Place{"", member})
+		_ = l.records(t, Place{Member: member})
 	case root != '{': // a value without members: there is nothing to compare
 	case member != "":
 		l.envelope[member] = false // missing until it is read
@@ -115,13 +115,13 @@ func (l *looker) namedPayload(t reflect.Type, member string, in payloadIn) error
 		}
 		switch {
 		case name == member:
-			return l.value(t, Place{"", name})
+			return l.value(t, Place{Member: name})
 		case !isOfEnvelope: // nor the payload
-			l.addDifference(Difference{Place: Place{"", name}, Kind: KindUnknown})
+			l.addDifference(Difference{Place: Place{Member: name}, Kind: KindUnknown})
 		case name == "response" && l.dec.PeekKind() == '{':
 			return l.namedPayload(t, member, nestedObject)
 		case name == "response" && decode.IsRecords(t):
-			return l.value(t, Place{"", member})
+			return l.value(t, Place{Member: member})
 		}
 		return l.dec.SkipValue()
 	})
@@ -145,7 +145,7 @@ func (l *looker) payload(t reflect.Type, in payloadIn) error {
 		case name == "response" && kind == '{':
 			err = l.payload(t, nestedObject)
 		case name == "response" && kind == '[':
-			err = l.records(t, Place{"", name})
+			err = l.records(t, Place{Member: name})
 		default:
 			err = l.dec.SkipValue()
 		}
@@ -168,9 +168,9 @@ func (l *looker) records(t reflect.Type, at Place) error {
 	return l.value(t, at)
 }
 
-// belongsToField reports whether a member whose name was read belongs to a field. The type
-// has a field of that name, and the envelope may have the member too. Then "result" and
-// "response" belong to the envelope, and so does "status" if its value is "ok".
+// belongsToField reports whether a member, whose name was just read, belongs to the field of
+// that name which the payload has, and not to the envelope, which may have such a member too.
+// "result" and "response" belong to the envelope, and so does "status" if its value is "ok".
 func (l *looker) belongsToField(name string) bool {
 	switch name {
 	case "result", "response":
@@ -215,7 +215,7 @@ func (l *looker) members(f func(name string) error) error {
 
 // object reads an object that has the fields of o, and records each unknown member as a
 // difference. Before each value it calls readValue, unless that is nil, with the name and
-// whether a field has it; readValue reports whether it has read the value itself.
+// whether a field has it (typed); if readValue has read the value itself, it returns done.
 //
 // A method of the type, or a function of [decode.Fix], may take members that have no field. Then
 // only those are unknown that the decoding leaves in the Extra.
@@ -239,7 +239,7 @@ func (l *looker) object(o *object, readValue func(name string, typed bool) (done
 			return l.dec.SkipValue()
 		}
 		seen[i] = true
-		if o.places[i].Type == o.typeWithExtra { // which may be an inlined one
+		if o.places[i].Type == o.typeWithExtra { // an inlined one, or o
 			typeOfUnknown = o.typeWithExtra
 		}
 		return l.value(o.typeOf(i, l.dec.PeekKind()), o.places[i])
