@@ -293,7 +293,7 @@ func (f *follower) settle(ctx context.Context) error {
 // checkpoint holds a poll that was not finished, it finishes that first, up to its own
 // end, and then polls again.
 func (f *follower) poll(ctx context.Context) error {
-	err := f.unsettled
+	err := f.unsettled // the error of settle, which is called before the poll
 	for err == nil && !f.reachedUntil {
 		isResumed := f.walk != nil || f.Cursor != ""
 		if f.walk == nil {
@@ -338,9 +338,10 @@ func (f *follower) deliverPoll(ctx context.Context) error {
 	return err
 }
 
-// deliverAll delivers the remaining events of the current poll. A page without a cursor
-// that leads on is an error. The retry continues with a smaller slice of time, because the
-// current cursor may be unusable; an [unreadableError] says that the slice cannot be smaller.
+// deliverAll delivers the remaining events of the current poll. If the server says that there
+// are more pages, but sends no cursor or one that it has sent before, that is an error. The
+// retry continues with a smaller slice of time, because the current cursor may be
+// unusable; an [unreadableError] says that the slice cannot be smaller.
 func (f *follower) deliverAll(ctx context.Context) error {
 	for e, err := range f.walk.Events(ctx) {
 		if errors.Is(err, page.ErrNoCursor) || errors.Is(err, page.ErrRepeated) {

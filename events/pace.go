@@ -49,9 +49,9 @@ func (r *idlePace) interval() time.Duration {
 }
 
 // tryTurn lets p join the queue, unless it is in it. If p is the first and the time of the
-// next turn has come, p takes the turn, tryTurn returns true, and p must leave the queue.
-// Otherwise it returns when to ask again.
-func (r *idlePace) tryTurn(p *pace, now time.Time) (at time.Time, ok bool) {
+// next turn has come, p has taken the turn, and must leave the queue. Otherwise tryTurn
+// returns when to ask again.
+func (r *idlePace) tryTurn(p *pace, now time.Time) (at time.Time, taken bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	place := slices.Index(r.queue, p)
@@ -160,7 +160,7 @@ func (p *pace) onWake(watched bool) {
 	}
 }
 
-// report makes the next round due soon, because a change was reported or, with change
+// report makes the next round due soon, because a change was reported or, if change is
 // false, because the watch began. A follower that awaits its next round leaves the queue of
 // those at rest: it needs no turn any more. During a round the report is recorded only, and
 // setNextRound takes it into account.
@@ -189,7 +189,8 @@ func (p *pace) dueForReport() {
 }
 
 // beginRound waits until the first search of a round may start, and records that it
-// begins. The searches of a woken round start before those at rest.
+// begins. The searches of a woken round, which is one for a reported change, start before
+// those at rest.
 func (p *pace) beginRound(ctx context.Context) error {
 	p.mu.Lock()
 	isWoken := p.nextIsWoken()
@@ -210,7 +211,9 @@ func (p *pace) beginRound(ctx context.Context) error {
 func (p *pace) nextIsWoken() bool { return p.uncoveredChange || p.repeatNext }
 
 // recordBegin records when a round begins and what it is for: all reports so far, also
-// those during the wait for the rate limit.
+// those during the wait for the rate limit. A woken round may be repeated: isRepeat means
+// that the new one is only for that. A frequent one is repeated although it finds events: see
+// setNextRound.
 func (p *pace) recordBegin() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -224,7 +227,7 @@ func (p *pace) recordBegin() {
 		isFrequent: isSoonAgain || hasSeveralChanges,
 	}
 	p.repeatNext, p.awaitsRound = false, false
-	p.gapsUntil = times.Later(p.gapsUntil, now).Add(p.gap) // by it dueForReport limits the rounds of a busy log
+	p.gapsUntil = times.Later(p.gapsUntil, now).Add(p.gap) // dueForReport waits for it
 	p.coverReports(now)
 }
 
@@ -236,7 +239,7 @@ func (p *pace) coverReports(now time.Time) {
 	if isVisible {
 		p.uncoveredChange, p.firstReport = false, time.Time{}
 	} else {
-		p.firstReport = p.lastReport // the next round does not count the earlier reports again
+		p.firstReport = p.lastReport // the next round does not count the earlier reports as several changes
 	}
 }
 
@@ -262,7 +265,7 @@ func (p *pace) setNextRound() (due time.Time) {
 		p.dueForReport()
 	case p.last.foundEvents && !p.watched: // there may be more, which nothing reports
 		p.due, p.needsTurn = p.last.ended.Add(p.interval), false
-	case mayMissEvents: // also by a repeat: then the log is at rest, and waits for its turn only
+	case mayMissEvents: // a first time: it is repeated; a second time: the log is at rest, and waits for a turn
 		p.due, p.needsTurn = p.last.ended.Add(p.gap), p.last.isRepeat
 		p.repeatNext = !p.last.isRepeat
 	default: // the log is at rest
@@ -286,19 +289,19 @@ func (p *pace) delay(pause time.Duration) (due time.Time) {
 // nextRound takes it, and the round begins now.
 func (p *pace) nextRound(now time.Time) time.Time {
 	p.mu.Lock()
-	at, idle := p.due, p.needsTurn
+	at, needsTurn := p.due, p.needsTurn
 	p.mu.Unlock()
-	if at.After(now) || !idle {
+	if at.After(now) || !needsTurn {
 		return at
 	}
-	at, ok := p.idle.tryTurn(p, now)
-	if !ok {
+	at, taken := p.idle.tryTurn(p, now)
+	if !taken {
 		return at
 	}
 	p.idle.leaveQueue(p)
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	// The turn is taken: the round begins now, even if a report between the two locks has set a later time.
+	// The round begins now, even if a report has set a later time while p.mu was not held.
 	p.due, p.needsTurn = times.Earlier(p.due, now), false
 	return p.due
 }

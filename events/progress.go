@@ -112,7 +112,7 @@ func (f *follower) restore(data []byte, query string) error {
 // save saves a checkpoint, if there is anything new since the last one. After a failed save,
 // saveAgain finds out whether it was stored nevertheless.
 func (f *follower) save(ctx context.Context) error {
-	hasMoved := f.walk != nil && (f.duplicates > 0 || f.walk.foundMore) // the cursor, without new events
+	hasMoved := f.walk != nil && (f.duplicates > 0 || f.walk.foundMore) // the cursor, behind duplicates or hidden events
 	if f.unsaved == 0 && !hasMoved {
 		return nil
 	}
@@ -122,7 +122,7 @@ func (f *follower) save(ctx context.Context) error {
 		return nil
 	}
 	hasFound := f.walk != nil && (hasMoved || f.hasFoundEvents())
-	if hasFound { // else the poll starts anew after a restart: endPoll needs events
+	if hasFound { // else a restart begins the poll anew, because an empty response may be wrong: see endPoll
 		f.Cursor = f.walk.Cursor()
 	}
 	data, err := jsonv2.Marshal(f.snapshot())

@@ -98,15 +98,15 @@ func stamp(t time.Time) string {
 // check returns an error for a query that the platform is documented to reject.
 func (q Query) check(op string) error {
 	args := input.Fields[Query](op)
-	switch name := utf8.RuneCountInString(string(q.Event)); {
+	switch nameLength := utf8.RuneCountInString(string(q.Event)); {
 	case q.Limit < 0 || q.Limit > maxLimit:
 		return args.Refuse("limit", "must be 1 to 250", strconv.Itoa(q.Limit))
 	case q.Offset < 0:
 		return args.Refuse("offset", "must be 0 or more", strconv.Itoa(q.Offset))
 	case q.Offset > 0 && q.Cursor != "":
 		return args.Refuse("offset", "must be 0 with Cursor", strconv.Itoa(q.Offset))
-	case name > maxEventName:
-		return args.Refuse("event", "must be at most 100 characters", strconv.Itoa(name)+" characters")
+	case nameLength > maxEventName:
+		return args.Refuse("event", "must be at most 100 characters", strconv.Itoa(nameLength)+" characters")
 	case q.Visibility == VisibilityInternal:
 		return args.Refuse("visibility", "must be external or external_audit_log", string(q.Visibility))
 	case !q.CreatedMin.IsZero() && !q.CreatedMax.IsZero() && q.CreatedMax.Before(q.CreatedMin):

@@ -66,9 +66,10 @@ func (r *rest) shrink(s seen, from, to time.Time) bool {
 	return true
 }
 
-// covered returns how many seconds of the rest its refused pages have covered: up from Low
-// to the newest event, or down from High to the oldest one. The second of that event is not
-// counted, because others of it may be on the next page.
+// covered returns how many seconds of the rest, which is what a pass has still to search,
+// were read before the server refused to read on: up from Low to the newest event, or down
+// from High to the oldest one. The second of that event is not counted, because others of it
+// may be on the next page.
 func (r *rest) covered(s seen) int64 {
 	switch {
 	case r.Up:
@@ -79,10 +80,11 @@ func (r *rest) covered(s seen) int64 {
 	return r.High - r.Low + 1 // no event had a time
 }
 
-// chooseOrder chooses whether the slices go up from Low or down from High: as the server has
-// listed the events of the refused pages. So the first slices find those events again that
-// are still remembered as duplicates. That only saves deliveries; either order is complete.
-// Without an event inside the rest, the order stays as it is.
+// chooseOrder chooses whether the slices of the rest, which is what a pass has still to
+// search, go up from Low or down from High: in the order in which the server has listed
+// events before it refused to read on. The first slices then find events that were just
+// delivered, and are still remembered as duplicates. That only saves deliveries; either order
+// is complete. Without an event inside the rest, the order stays as it is.
 func (r *rest) chooseOrder(s seen) {
 	isInside := s.oldest > r.Low && s.oldest < r.High
 	if !isInside {
@@ -237,7 +239,8 @@ func (s *ids) add(id uint64) bool {
 // removeLast removes the ID that was added last.
 func (s *ids) removeLast(id uint64) {
 	delete(s.set, id)
-	if last := len(s.ring) - 1; s.next == 0 && last >= 0 { // else the place stays in use until it is overwritten
-		s.ring = s.ring[:last]
+	isAtEnd := s.next == 0 && len(s.ring) > 0 // of the ring, where add has put it
+	if isAtEnd {                              // else the place stays in use until it is overwritten
+		s.ring = s.ring[:len(s.ring)-1]
 	}
 }

@@ -120,8 +120,9 @@ func (s *Stepper) Watch(ctx context.Context) {
 // profile returns the profile of the log, which all followers read.
 func (s *Stepper) profile() api.Profile { return s.followers[0].query.Profile }
 
-// Close saves the checkpoint, with a set of values one for each, also if ctx is done. It
-// takes 5 seconds at most. Step must not be called afterwards.
+// Close saves the checkpoint, also if ctx is done. With Events, Categories or SubCategories in
+// the options there is one for each of the values. It takes 5 seconds at most. Step must not
+// be called afterwards.
 func (s *Stepper) Close(ctx context.Context) error {
 	if !s.loaded {
 		return nil
@@ -248,8 +249,9 @@ func (s *Stepper) afterRound(ctx context.Context, done bool, err error) (next ti
 func (s *Stepper) doRound(ctx context.Context) (done bool, err error) {
 	resumed := s.inRound
 	if !resumed {
-		for _, one := range s.followers { // now, as a search that is reserved makes those of others wait: OnGap may search
-			one.unsettled = one.settle(ctx)
+		// Before the round reserves its search: settle may call OnGap, which may search, and would wait for it.
+		for _, one := range s.followers {
+			one.unsettled = one.settle(ctx) // poll returns this error
 		}
 		if err := s.pace.beginRound(ctx); err != nil {
 			return false, err

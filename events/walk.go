@@ -182,7 +182,8 @@ func (w *Walk) Events(ctx context.Context) iter.Seq2[*Event, error] {
 			yield(nil, w.err)
 			return
 		}
-		if !w.paused || w.state.At == "" { // a loop that pauses may have ended its slice
+		continuesSlice := w.paused && w.state.At != ""
+		if !continuesSlice { // else a page is compared with those that the loop before has read
 			w.progress = new(page.Progress)
 		}
 		w.pagesLeft, w.paused = w.pauseAfter, false
@@ -240,7 +241,8 @@ func (w *Walk) deliverSlice(ctx context.Context, yield func(*Event, error) bool)
 		}
 		w.seen.pages++
 		next = pg.Page.next
-		w.foundMore = w.foundMore || next != "" && !strings.HasPrefix(next, offsetPrefix)
+		nextHasCursor := next != "" && !strings.HasPrefix(next, offsetPrefix)
+		w.foundMore = w.foundMore || nextHasCursor // so there were events, although the caller may see none
 		w.advance(next)
 		w.pagesLeft-- // below 0 without a limit (pauseAfter)
 		w.paused = w.pagesLeft == 0 && !w.state.Done
@@ -315,8 +317,8 @@ type fetched struct {
 }
 
 // pages returns the pages of the walk from its saved position. Two kinds of pages are
-// requested once more, because they may be wrong: one without a list of events, as an empty
-// page has one too, and an empty one at the end behind other pages.
+// requested once more, because they may be wrong: one without a list of events (even an
+// empty page has a list), and an empty one at the end behind other pages.
 func (w *Walk) pages() page.List[fetched, *Event] {
 	q := w.sliceQuery()
 	fetch := func(ctx context.Context, position string, opts []api.CallOption) (fetched, string, error) {
@@ -429,11 +431,12 @@ const noPage = "" // in advance
 func (w *Walk) advance(next string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.state.At, w.requested = next, next
+	w.state.At, w.requested = next, next           // requested is for cursorRefused
 	w.state.Passed = slices.Clone(w.expectedAgain) // delivered events that come again on this or a later page
 	if next == noPage {
 		w.refusals, w.unshrinkable = 0, 0 // they count until a slice has ended
-		w.state.Done = !w.state.Rest.nextSlice(w.seen.count)
+		hasNextSlice := w.state.Rest.nextSlice(w.seen.count)
+		w.state.Done = !hasNextSlice
 	}
 }
 
