@@ -164,8 +164,8 @@ func (s *Service) accessOf(ctx context.Context, org api.ID, person api.Person, o
 		return nil, err
 	}
 	return slices.DeleteFunc(all, func(a *Access) bool {
-		mine := a.User != "" && a.User == user || a.User == "" && addresses[a.EmailAddress]
-		return a.Err == nil && !mine
+		isOfPerson := a.User != "" && a.User == user || a.User == "" && addresses[a.EmailAddress]
+		return a.Err == nil && !isOfPerson
 	}), nil
 }
 

@@ -301,7 +301,7 @@ func (w *watch) newOf(listed []*Comment) []*Comment {
 		w.newest = times.Later(w.newest, w.plausibleTime(c))
 		id := c.ID.Plain()
 		_, known := w.seen[id]
-		w.seen[id] = seen{c.Created.Time, time.Now()}
+		w.seen[id] = seen{created: c.Created.Time, listed: time.Now()}
 		wasThere := onlyRecords && (!w.firstListFailed || c.Created.Before(start)) // before the watch
 		if !known && !wasThere && (w.o.Replies || c.ParentID == "") {
 			found = append(found, c)
@@ -312,8 +312,9 @@ func (w *watch) newOf(listed []*Comment) []*Comment {
 }
 
 // forgetOld removes from seen the comments that are not listed again, because they are
-// older than any new one can be (oldestNew). That time may be too late as long as the clock
-// of the server is wrong, and then goes back. So each comment stays for keepListed.
+// older than any new one can be (oldestNew). A wrong clock of the server makes that time too
+// late; when the clock is corrected, it goes back, and older comments are listed again. So
+// each comment stays for keepListed.
 func (w *watch) forgetOld() {
 	from := w.oldestNew()
 	for id, c := range w.seen {
