@@ -217,8 +217,8 @@ func allOfBucket[T any](
 		}
 		return b, nil
 	}
-	of := func(b *Bucket[T]) ([]*T, *api.Pagination) {
+	rows := func(b *Bucket[T]) ([]*T, *api.Pagination) {
 		return b.Items, &api.Pagination{HasMore: b.HasMore, Limit: b.Limit}
 	}
-	return page.Offsets(op, own.Offset, next, of).All(ctx, opts)
+	return page.Offsets(op, own.Offset, next, rows).All(ctx, opts)
 }

@@ -105,9 +105,9 @@ func (s *Service) AllValues(
 		}
 		return v, err
 	}
-	of := func(v *Values) ([]*Hit, *api.Pagination) { return v.Hits, v.Pagination }
-	hits := page.Offsets("search.Metadata", o.Offset, next, of)
-	hits.Empty = page.ManyEmpty
+	rows := func(v *Values) ([]*Hit, *api.Pagination) { return v.Hits, v.Pagination }
+	hits := page.Offsets("search.Metadata", o.Offset, next, rows)
+	hits.Empty = page.ManyEmpty // a hundred empty pages in a row end the iteration, fewer do not
 	return hits.All(ctx, opts)
 }
 

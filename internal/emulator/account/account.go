@@ -47,8 +47,8 @@ func (h *Handlers) me(c *wire.Call) (wire.Object, error) {
 	return wire.Object{{"user", h.UserObject(c.Key.User, c.Key.User, c.Out.Level)}}, nil
 }
 
-// userDetails returns the user of an id or e-mail address. The path of the caller, with
-// "me", has a route of its own.
+// userDetails returns the user of an id or e-mail address. For the caller,
+// as "me", there is another route.
 func (h *Handlers) userDetails(c *wire.Call) (wire.Object, error) {
 	name := c.Segment("user_id")
 	for id, u := range h.w.AllUsers() {

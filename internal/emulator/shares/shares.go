@@ -213,7 +213,7 @@ func (h *Handlers) refuseBeyondQuota(workspaceID string) error {
 	if o := h.w.Org(org); o != nil {
 		most = orgs.PlanNamed(o.Value.Plan).Shares
 	}
-	unlimited := n + 1
+	unlimited := n + 1 // more than there are
 	if n < cmp.Or(h.w.Options.Shares.Limit, most, unlimited) {
 		return nil
 	}

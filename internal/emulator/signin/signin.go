@@ -304,7 +304,7 @@ func (f *factor) codeAt(t time.Time) string { return TOTP(f.secret, t, totpDigit
 func TOTP(secret []byte, t time.Time, digits int) string {
 	var counter [8]byte // the number of the time step
 	binary.BigEndian.PutUint64(counter[:],
-		uint64(t.Unix()/int64(totpStep/time.Second))) //nolint:gosec // a wrap is as good as any count
+		uint64(t.Unix()/int64(totpStep/time.Second))) //nolint:gosec // times before 1970 wrap around, which does no harm
 	mac := hmac.New(sha1.New, secret)
 	mac.Write(counter[:])
 	sum := mac.Sum(nil)
