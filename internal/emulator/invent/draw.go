@@ -50,15 +50,10 @@ func draw(name, hex, customer string) ([]byte, error) {
 	if _, err := fmt.Sscanf(hex, "#%02x%02x%02x", &r, &g, &b); err != nil {
 		return nil, fmt.Errorf("the color %q: %w", hex, err)
 	}
-	mixed := func(gray, tenths uint8) color.RGBA { // the color with tenths of a gray: 0 is black, 0xff white
-		channel := func(v uint8) uint8 {
-			return uint8((int(v)*int(10-tenths) + int(gray)*int(tenths)) / 10) //nolint:gosec // below 256
-		}
-		return color.RGBA{channel(r), channel(g), channel(b), 0xff}
-	}
+	pure := color.RGBA{r, g, b, 0xff}
 	c := canvas{image.NewPaletted(image.Rect(0, 0, 480, 320), color.Palette{
-		paper: color.RGBA{0xfa, 0xf7, 0xf0, 0xff}, ink: color.RGBA{r, g, b, 0xff},
-		light: mixed(0xff, 6), dark: mixed(0, 5), accent: mixed(0xff, 8),
+		paper: color.RGBA{0xfa, 0xf7, 0xf0, 0xff}, ink: pure,
+		light: mixed(pure, white, 6), dark: mixed(pure, black, 5), accent: mixed(pure, white, 8),
 	})}
 	hash := fnv.New64a()
 	_, _ = hash.Write([]byte(customer))
@@ -84,6 +79,16 @@ func draw(name, hex, customer string) ([]byte, error) {
 	var out bytes.Buffer
 	err := png.Encode(&out, c)
 	return out.Bytes(), err
+}
+
+const black, white = 0, 0xff
+
+// mixed returns a color of which some tenths are replaced by a gray.
+func mixed(c color.RGBA, gray, tenths uint8) color.RGBA {
+	channel := func(v uint8) uint8 {
+		return uint8((int(v)*int(10-tenths) + int(gray)*int(tenths)) / 10) //nolint:gosec // below 256
+	}
+	return color.RGBA{channel(c.R), channel(c.G), channel(c.B), 0xff}
 }
 
 // logo draws a logo, whose form depends on the file name.

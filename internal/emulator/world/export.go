@@ -39,16 +39,7 @@ func (w *World) Export(f *SeedFile, content func(*Version)) {
 	for _, id := range w.fileShareList {
 		f.FileShares = append(f.FileShares, w.fileShares[id].SeedFileShare)
 	}
-	for _, profile := range slices.Sorted(maps.Keys(w.members)) {
-		for _, user := range w.MembersOf(profile) {
-			m := w.members[profile][user]
-			kept := SeedMembership{Profile: profile, User: user, Role: m.Role, Notify: m.Notify, Expires: m.Expires}
-			if m.added != 0 {
-				kept.Added = time.Unix(m.added, 0).UTC()
-			}
-			f.Members = append(f.Members, kept)
-		}
-	}
+	w.exportMembers(f)
 	for _, inv := range w.invitations {
 		f.Invitations = append(f.Invitations, inv.SeedInvitation)
 	}
@@ -60,6 +51,20 @@ func (w *World) Export(f *SeedFile, content func(*Version)) {
 	defaults := map[string]EventKind{} // of the events of a name, filled by exportEvent
 	for n := max(0, len(w.Log.Entries)-exportedEvents); n < len(w.Log.Entries); n++ {
 		f.Events = append(f.Events, w.exportEvent(Number(n), defaults))
+	}
+}
+
+// exportMembers adds the memberships of all profiles to a seed file.
+func (w *World) exportMembers(f *SeedFile) {
+	for _, profile := range slices.Sorted(maps.Keys(w.members)) {
+		for _, user := range w.MembersOf(profile) {
+			m := w.members[profile][user]
+			kept := SeedMembership{Profile: profile, User: user, Role: m.Role, Notify: m.Notify, Expires: m.Expires}
+			if m.added != 0 {
+				kept.Added = time.Unix(m.added, 0).UTC()
+			}
+			f.Members = append(f.Members, kept)
+		}
 	}
 }
 
