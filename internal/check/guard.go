@@ -226,19 +226,20 @@ func (w *Write) whyRefused(j *Journal, path string, fields []field) string {
 	return ""
 }
 
-// mayName reports whether a value may stand where an object is named. Kind is one or
-// more of the kinds of [Write.Fields], separated by bars.
+// mayName reports whether a value may stand where an object is named: it is the ID of an object
+// in the journal, or one of the texts that stand for an object. Kind is one or more of the
+// kinds of [Write.Fields], separated by bars.
 func (j *Journal) mayName(kind, value string) bool {
-	isMarkerWritten := j.owns(kindIntent, j.Marker) // only then may objects with the marker be created
+	isMarkerWritten := j.owns(kindIntent, j.Marker) // first of all: -clean finds new objects by the marker
 	for one := range strings.SplitSeq(kind, "|") {
 		switch {
 		case one == "root" && value == string(api.Root):
 			return true
 		case strings.HasPrefix(one, ":") && value == one[1:]: // a fixed value
 			return true
-		case one == "address" && value == j.address(): // of the invitation
+		case one == "address" && value == j.address(): // that the run invites
 			return true
-		case one == "marker" && strings.HasPrefix(value, j.Marker) && isMarkerWritten:
+		case one == "marker" && strings.HasPrefix(value, j.Marker) && isMarkerWritten: // a new name
 			return true
 		case j.owns(one, value):
 			return true
