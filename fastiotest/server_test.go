@@ -445,8 +445,9 @@ func TestUnknownOperations(t *testing.T) {
 	}
 }
 
-// A limit that allows no call or has no duration is an error that names the field.
-func TestLimitsWithoutCallOrDuration(t *testing.T) {
+// A limit that counts no request, allows no call or has no duration is an error that names
+// the field.
+func TestLimitsWithoutEffect(t *testing.T) {
 	t.Parallel()
 	valid := seed.Limit{Ops: []seed.Op{op.AccountMe}, Max: 1, Size: time.Nanosecond}
 	if with := panicOf(func() { newWithLimits(valid) }); with != nil {
@@ -457,6 +458,9 @@ func TestLimitsWithoutCallOrDuration(t *testing.T) {
 		"Max must be 1 or more, got -1":       {Ops: valid.Ops, Max: -1, Size: time.Second},
 		"Size must be more than 0s, got 0s":   {Ops: valid.Ops, Max: 1},
 		"Size must be more than 0s, got -1ns": {Ops: valid.Ops, Max: 1, Size: -1},
+
+		"Ops must name an operation other than realtime.Socket, got []":   {Max: 1, Size: time.Second},
+		`Ops must name an operation other than realtime.Socket, got [""]`: {Ops: []seed.Op{""}, Max: 1, Size: 1},
 	} {
 		with := panicOf(func() { newWithLimits(valid, second) })
 		if got := fmt.Sprint(with); got != "emulator: Limits.Rules[1]."+want {

@@ -36,10 +36,15 @@ func published() []world.Limit {
 	}
 }
 
-// checkRules returns an error for a limit with an unknown operation, one that allows no
-// call, and one whose window has no duration.
+// checkRules returns an error for a limit that would count no request or has an unknown
+// operation, one that allows no call, and one whose window has no duration.
 func checkRules(routes []*wire.Route, rules []world.Limit) error {
 	for i, rule := range rules {
+		isCounted := func(op seed.Op) bool { return op != "" && op != opSocket }
+		if !slices.ContainsFunc(rule.Ops, isCounted) {
+			return fmt.Errorf("emulator: Limits.Rules[%d].Ops must name an operation other than %s, got %q",
+				i, opSocket, rule.Ops)
+		}
 		if err := checkOps(routes, "Limits.Rules", rule.Ops...); err != nil {
 			return err
 		}

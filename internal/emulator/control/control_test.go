@@ -340,6 +340,7 @@ func TestFaults(t *testing.T) {
 	for _, wrong := range []string{
 		`{"op":"no.Such"}`, `{"colour":"red"}`, `{"delay":"soon"}`, `{"reset":"later"}`, `{"status":42}`, `{"status":101}`, `{`, `[]`,
 		`{"count":-1}`, `{"delay":"-1s"}`, `{"stall":-1}`, `{"probability":1.5}`, `{"probability":-1}`,
+		`{"status":500}{"status":500}`, `{"status":500}}`,
 	} {
 		c.call(t, "POST", "/_emulator/faults", wrong, 400, nil)
 	}

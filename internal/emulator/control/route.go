@@ -164,6 +164,9 @@ func (c *call) readBody(in any) error {
 	if err != nil {
 		return problemf(http.StatusBadRequest, "the body: %v", err)
 	}
+	if _, err := d.Token(); !errors.Is(err, io.EOF) {
+		return problemf(http.StatusBadRequest, "the body: there is text after the JSON value")
+	}
 	return nil
 }
 
