@@ -239,8 +239,10 @@ func parseProfiles(list string) (profiles []api.Profile, err error) {
 	for text := range strings.SplitSeq(list, ",") {
 		kind, id, _ := strings.Cut(strings.TrimSpace(text), ":")
 		p := api.Profile{Kind: api.ProfileKind(kind), ID: api.ID(id)}
-		err := p.OneOf("", "profiles", api.ProfileKindOrg, api.ProfileKindWorkspace, api.ProfileKindShare)
-		if err != nil || len(id) != 19 || strings.Trim(id, "0123456789") != "" {
+		const op, field = "", "" // of an error that is not returned
+		err := p.OneOf(op, field, api.ProfileKindOrg, api.ProfileKindWorkspace, api.ProfileKindShare)
+		isID := len(id) == 19 && strings.Trim(id, "0123456789") == ""
+		if err != nil || !isID {
 			return nil, fmt.Errorf("%q is not org:ID, workspace:ID or share:ID with an ID of 19 digits", text)
 		}
 		profiles = append(profiles, p)

@@ -137,10 +137,10 @@ func ofProfiles(name, help string, value func(f *profileFigures) float64) figure
 }
 
 // ofAccounts describes a metric of replicas that follow accounts.
-func ofAccounts(name, help string, kind prometheus.ValueType, send func(f *accountFigures, send sender), labels ...string) figure {
-	return newFigure(name, help, kind, func(f *figures, to sender) {
+func ofAccounts(name, help string, kind prometheus.ValueType, values func(f *accountFigures, send sender), labels ...string) figure {
+	return newFigure(name, help, kind, func(f *figures, send sender) {
 		if f.ofAccounts != nil {
-			send(f.ofAccounts, to)
+			values(f.ofAccounts, send)
 		}
 	}, labels...)
 }

@@ -59,9 +59,9 @@ func later(a, b time.Time) time.Time {
 	return b
 }
 
-// unpublished returns an error if the events of a profile could not be stored since a
-// time, and this replica holds no profile without a failure. Failures of the platform
-// do not count.
+// unpublished returns an error if this replica stores nothing: the events of a profile could not
+// be stored since a time, and all profiles that it holds have a failure. Failures of the platform
+// are not errors here.
 func unpublished(states []relay.ProfileStatus, since time.Time) error {
 	var failure error
 	for _, p := range states {

@@ -113,7 +113,7 @@ func (p *program) handler(b board) http.Handler {
 	})
 	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, _ *http.Request) {
 		reasons := b.notReady()
-		if err := p.nats.problem(); err != nil && len(reasons) == 0 { // since the latest status, which reasons is of
+		if err := p.nats.problem(); err != nil && len(reasons) == 0 { // it has failed since the latest status
 			reasons = []string{err.Error()}
 		}
 		if len(reasons) > 0 {

@@ -327,9 +327,9 @@ func (s *site) readNewest(ctx context.Context, stream jetstream.Stream, row *pro
 }
 
 // rates adds counts to the history, and computes the rate of each profile in the last minute: its
-// growth since the oldest count that can be compared. That count was made here if the present one is:
-// other messages are counted elsewhere. And it is not larger than the present one: messages have expired
-// since a larger one.
+// growth since the oldest count that can be compared with the present one. Counts of what this replica
+// has stored are not compared with counts of the messages in the stream. If the earlier count is the
+// larger one, messages have expired since: it is left out, too.
 func (s *site) rates(now *status, counts []count) {
 	s.history = append(s.history, sample{now.Time, counts})
 	historyPeriod := ratePeriod + s.statusInterval() // one sample more than ratePeriod: it is at least as old as that
