@@ -504,7 +504,7 @@ func (r *accountReplica) release(_ context.Context, v *view) error {
 			gone[slot] = true
 		}
 	}
-	if len(r.held) == 0 { // those that have not begun do not delay the next ones
+	if len(r.held) == 0 { // no account waits for its turn to start any more: see startInTurn
 		r.nextStart = time.Time{}
 	}
 	r.moves.Given += uint64(len(gone))
@@ -578,10 +578,10 @@ func (r *accountReplica) isRemoval(name string, err error) bool {
 	return a == nil || a.record == nil
 }
 
-// dropIfRemoved reports whether err says that the account of a record was removed. It records that, unless
-// the watch of the directory has delivered a later record. The watch does not deliver a removal if NATS
-// keeps the mark of it for a shorter time than the replica is cut off. The error may be wrong: a server of NATS
-// that is behind does not know the account yet. So the directory is read again soon, which brings it back.
+// dropIfRemoved reports whether err says that the account of a record was removed. Then it drops the record,
+// unless the watch of the directory has delivered a later one. The watch may never deliver the removal: NATS
+// keeps it only for some time, in which the replica may be cut off. The error may also be wrong: a server of
+// NATS that is behind does not know the account yet. So the directory is read again soon, which brings it back.
 func (a *accountRun) dropIfRemoved(record *accountRecord, err error) bool {
 	if _, isRemoved := errors.AsType[*removedError](err); !isRemoved {
 		return false
@@ -629,9 +629,9 @@ func (r *accountReplica) checkRecord(ctx context.Context, record *accountRecord)
 	now, _, err := r.Accounts.read(ctx, r.kv, record.Name)
 	switch {
 	case errors.Is(err, api.ErrNotFound):
-		return &removedError{record.Name, ""}
+		return &removedError{account: record.Name}
 	case err == nil && now.ID != record.ID:
-		return &removedError{record.Name, " and added again"}
+		return &removedError{account: record.Name, how: " and added again"}
 	}
 	return err
 }

@@ -75,7 +75,7 @@ func newAccountRun(r *accountReplica, name string) *accountRun {
 	return a
 }
 
-// signedIn is called when there is a new sign-in.
+// signedIn is called when there is a new sign-in. If the one before was refused, the account is followed again.
 func (a *accountRun) signedIn() {
 	if a.refused.Swap(nil) != nil {
 		a.task.wake()
@@ -203,7 +203,7 @@ func (a *accountRun) failedToBegin(s *shard, record *accountRecord, err error) t
 		return onlyWhenWoken() // begin has called refuse, which has woken the task: step saves the state
 	}
 	if a.dropIfRemoved(record, err) {
-		return time.Now() // for forget
+		return time.Now() // step then calls forget
 	}
 	a.report(s.ctx, a.name, api.Profile{}, err)
 	if isUndecryptable(err) { // other failures may be over soon, and do not change the state
@@ -239,7 +239,7 @@ func (a *accountRun) save(s *shard, record *accountRecord, state AccountState, e
 		a.written = status
 		return onlyWhenWoken()
 	case a.dropIfRemoved(record, err):
-		return time.Now() // for forget
+		return time.Now() // step then calls forget
 	case conflicts(err): // the other replica, or this one, has lost the account: this one knows that soon
 		return time.Now().Add(requestTimeout)
 	default:
@@ -249,9 +249,9 @@ func (a *accountRun) save(s *shard, record *accountRecord, state AccountState, e
 }
 
 // writeStatus writes the state of the account, unless another replica has written one since this replica has
-// read it: what a replica sends that has lost the account arrives late. Then it reads that state, and returns
-// the conflict. If the account was removed meanwhile, it deletes what it has written, and returns a
-// removedError.
+// read it. Then it reads that state, and returns the conflict: this replica may have lost the account, and its
+// late write must not replace the state that the new holder has written. If the account was removed meanwhile,
+// it deletes what it has written, and returns a removedError.
 func (a *accountRun) writeStatus(ctx context.Context, record *accountRecord, status accountStatusRecord) error {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
@@ -425,7 +425,8 @@ func (l *liveAccount) recordRefusal(err error) bool {
 	return true
 }
 
-// dropCheckpoints makes stopAll save no checkpoint: no profile whose lease is lost saves one.
+// dropCheckpoints makes stopAll save no checkpoint: it ends the publishers as the loss of the lease does,
+// after which Save of a sessionStore refuses.
 func (l *liveAccount) dropCheckpoints() {
 	for _, f := range l.followed {
 		f.endPub(errLost)
@@ -487,7 +488,8 @@ func (l *liveAccount) follow(p api.Profile) {
 }
 
 // newPublisher returns the publisher of a profile. The name of the account is in the subjects of its
-// events, its epoch and its dead letters, and in the IDs of its messages.
+// events, its epoch and its dead letters, and in the IDs of its messages. These have a part of the random ID of
+// the account, too: if it is removed and added again, the stream does not drop its events as duplicates.
 func (f *followed) newPublisher() *publisher {
 	epoch := f.stream.accountEpochs(f.name) + "." + f.key
 	pub := newPublisher(&fence{stream: f.stream, messages: f.messages, term: f.shard.term, subject: epoch}, f.shard.held)

@@ -96,7 +96,7 @@ func (f *followed) poll(ctx context.Context) {
 					f.steps.Wake()
 				}
 			}
-			_ = changes.Close() // after an error, too, the next try is a new subscription
+			_ = changes.Close() // also after an error: the next try is a new subscription
 		}
 		if time.Since(began) > worstAccountPause {
 			try = 1
@@ -105,8 +105,8 @@ func (f *followed) poll(ctx context.Context) {
 	}
 }
 
-// countRecent halves the number of recent events, and adds those since the last call. The caller
-// holds f.mu, the mutex of the replica.
+// countRecent halves the number of recent events, so that old ones count less, and adds those since the last
+// call. The caller holds f.mu, the mutex of the replica.
 func (f *followed) countRecent() {
 	published := f.pub.published.Load()
 	f.recent = f.recent/2 + float64(published-f.publishedBefore)

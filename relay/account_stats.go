@@ -134,7 +134,8 @@ func (r *accountReplica) survey() *survey {
 	return s
 }
 
-// add adds an account and its profiles. The caller holds a.mu, the mutex of the replica.
+// add adds an account and its profiles. A row is what is known of a profile that is to be followed; its age
+// is the time since its last successful search. The caller holds a.mu, the mutex of the replica.
 func (s *survey) add(a *accountRun) {
 	state := AccountNew
 	if known := a.known.Load(); known != nil {

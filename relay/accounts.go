@@ -388,12 +388,13 @@ func (a Accounts) changes(ctx context.Context, o ...jetstream.WatchOpt) iter.Seq
 				yield(nil, cmp.Or(ctx.Err(), errWatchEnded))
 				return
 			}
+			var goOn bool
 			if entry == nil { // those that exist are delivered
-				ok = yield(nil, nil)
+				goOn = yield(nil, nil)
 			} else {
-				ok = yield(decodeAccount(entry))
+				goOn = yield(decodeAccount(entry))
 			}
-			if !ok {
+			if !goOn {
 				return
 			}
 		}
@@ -602,7 +603,7 @@ func seal(ctx context.Context, keys oauth.KeyStore, account string, plain []byte
 	return sealed, explainKey(ctx, err)
 }
 
-// explainKey adds to an error of a key that hangs that it is one.
+// explainKey says in an error that the key could not be loaded, if ctx was done before: the KeyStore hangs.
 func explainKey(ctx context.Context, err error) error {
 	if err != nil && ctx.Err() != nil {
 		return fmt.Errorf("fastio: relay: the key that encrypts credentials cannot be loaded: %w", err)

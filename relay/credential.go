@@ -45,14 +45,14 @@ func joinWhileAble(
 		if err := awaitAble(ctx, conn, report, able); err != nil {
 			return err
 		}
-		share, leave := context.WithCancelCause(ctx)
-		err := join(share, leave)
-		left := context.Cause(share)
+		joined, leave := context.WithCancelCause(ctx)
+		err := join(joined, leave)
+		whyLeft := context.Cause(joined) // nil if it has not left
 		leave(nil)
-		if ctx.Err() != nil || left == nil {
+		if ctx.Err() != nil || whyLeft == nil {
 			return err
 		}
-		report(left)
+		report(whyLeft)
 	}
 }
 
@@ -123,12 +123,13 @@ func (r *replica) suspectCredential(p api.Profile) {
 // a replica knows whether its keys are those of the others.
 const keysCheck = "accounts-check"
 
-// checkKeys returns nil if the Keys decrypt what other programs have encrypted: the record in the bucket or,
-// without one, the credentials. It returns errKeys if they do not, and the error of NATS or of a key if that is
-// not known. It replaces a record that they do not decrypt if they decrypt a credential that was written after
-// it, or if there are none. That record is of a key that was lost, or of a replica that had a wrong key before
-// there were credentials. An older credential proves nothing: the others may be encrypting it again with a new
-// key.
+// checkKeys returns nil if the Keys or OtherKeys decrypt what other programs have encrypted: the record in the
+// bucket or, without one, the credentials. It returns errKeys if they do not, and the error of NATS or of a key
+// if that is not known. A record that one of the OtherKeys decrypts is encrypted again with the Keys.
+//
+// A record that no key decrypts is replaced if a key decrypts a credential that was written after it, or if
+// there are no credentials: then it is of a key that was lost, or of a replica that had a wrong key before there
+// were credentials. An older credential proves nothing: the others may be encrypting it again with a new key.
 func (a Accounts) checkKeys(ctx context.Context) error {
 	kv, record, err := a.readKeysCheck(ctx)
 	if err != nil {
@@ -205,10 +206,10 @@ func (a Accounts) decryptAny(ctx context.Context, kv jetstream.KeyValue, after u
 	defer end()
 	silent := time.AfterFunc(requestTimeout, end)
 	defer silent.Stop()
-	var failure, watchErr error
+	var failure, lastErr error
 	for e, err := range a.changes(watching, jetstream.IgnoreDeletes()) {
 		silent.Stop()
-		watchErr = err              // or, unless it is the last one, that of a record that cannot be read
+		lastErr = err               // the last one is why the watch has ended; others are of records that cannot be read
 		if e == nil && err == nil { // all accounts are known
 			break
 		}
@@ -227,11 +228,12 @@ func (a Accounts) decryptAny(ctx context.Context, kv jetstream.KeyValue, after u
 		}
 		silent.Reset(requestTimeout)
 	}
+	wasSilent := ctx.Err() == nil && watching.Err() != nil // silent has ended the watch
 	switch {
-	case watchErr != nil && ctx.Err() == nil && watching.Err() != nil:
+	case lastErr != nil && wasSilent:
 		return fmt.Errorf("fastio: relay: the accounts: %w", context.DeadlineExceeded)
-	case watchErr != nil:
-		return watchErr
+	case lastErr != nil:
+		return lastErr
 	case failure != nil:
 		return fmt.Errorf("%w: %w", errKeys, failure)
 	}
