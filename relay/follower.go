@@ -125,7 +125,7 @@ type Stats struct {
 // Stats returns the state of the replica. Holders are known while Run runs.
 func (f *Follower) Stats() Stats {
 	s, m, heldIn := f.stats()
-	s.View = m.viewStats(heldIn) // a member locks itself before the Follower
+	s.View = m.viewStats(heldIn) // without f.mu: a goroutine that locks both locks the member first
 	return s
 }
 

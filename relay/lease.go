@@ -167,7 +167,7 @@ type renewing struct {
 // calls lost with errLost. Between two renewals it has no goroutine.
 func (l *lease) hold(ctx context.Context, lost func(cause error)) (stop func()) {
 	h := &renewing{lease: l, ctx: ctx, lost: lost}
-	h.mu.Lock()
+	h.mu.Lock() // the functions of the timers wait until both are set
 	defer h.mu.Unlock()
 	h.renewal = time.AfterFunc(l.ttl/renewals, h.renewOnce)
 	h.expiry = time.AfterFunc(time.Until(*l.until.Load()), h.expire) // also while a renewal is blocked

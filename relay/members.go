@@ -224,7 +224,7 @@ func (m *member) leave(ctx context.Context) {
 
 // put writes a key, unless it has a later revision than after.
 func (m *member) put(ctx context.Context, key string, value []byte, after uint64, ttl time.Duration) (uint64, error) {
-	revision, err := m.ledger.put(ctx, key, value, m.condition(key, after), ttl)
+	revision, err := m.ledger.put(ctx, key, value, m.requiredRevision(key, after), ttl)
 	if conflicts(err) {
 		m.refresh(ctx, key)
 	}
@@ -234,7 +234,7 @@ func (m *member) put(ctx context.Context, key string, value []byte, after uint64
 // remove deletes the heartbeat of a replica, unless it has a later revision than after.
 func (m *member) remove(ctx context.Context, name string, after uint64) error {
 	key := m.beatKey(name)
-	err := m.ledger.remove(ctx, key, m.condition(key, after))
+	err := m.ledger.remove(ctx, key, m.requiredRevision(key, after))
 	if conflicts(err) { // the replica is not lost, or another one was faster
 		m.refresh(ctx, key)
 		return nil
@@ -242,8 +242,9 @@ func (m *member) remove(ctx context.Context, name string, after uint64) error {
 	return err
 }
 
-// condition returns the revision that a key must have: 0 if its latest known entry is gone.
-func (m *member) condition(key string, after uint64) uint64 {
+// requiredRevision returns the revision that a key must have for a write: after, the revision of the latest
+// known entry, or 0 if that entry is gone.
+func (m *member) requiredRevision(key string, after uint64) uint64 {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.missing[key] {
@@ -255,7 +256,7 @@ func (m *member) condition(key string, after uint64) uint64 {
 // refresh reads a key after a write has conflicted: the entry that is known here is not the latest one.
 // The watch may never deliver that the known entry has ended, if it did during a disconnection. A key
 // without an entry is recorded as missing, so that the next write requires that there is none: see
-// condition. If the key cannot be read, the next write conflicts, too, and refresh is called again.
+// requiredRevision. If the key cannot be read, the next write conflicts, too, and refresh is called again.
 func (m *member) refresh(ctx context.Context, key string) {
 	e, err := m.ledger.get(ctx, key)
 	switch {
@@ -423,8 +424,8 @@ func (m *member) confirm(record heartbeat, value []byte, revision uint64, began 
 	signal(m.changed)
 }
 
-// extendLease makes the lease valid from a time on. If there was no valid lease, a new holding begins.
-// The caller holds m.mu.
+// extendLease makes the lease valid from a time on. If there was no valid lease, a new holding begins: the
+// time for which the replica may hold its share. The caller holds m.mu.
 func (m *member) extendLease(began time.Time) {
 	m.began = began
 	close(m.renewed) // check waits for it
@@ -446,7 +447,8 @@ func (m *member) remains() time.Duration { return time.Until(m.began.Add(m.ttl /
 // valid reports whether the lease is. The caller holds m.mu.
 func (m *member) valid() bool { return m.remains() > 0 }
 
-// expire ends the holding when the lease has not been renewed in time.
+// expire is called by m.expiry, the timer of the lease. It ends the holding, unless the lease was renewed
+// since the timer was set.
 func (m *member) expire() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -457,7 +459,7 @@ func (m *member) expire() {
 	m.loseLocked()
 }
 
-// lose ends the holding.
+// lose ends the holding, the time for which the replica may hold its share.
 func (m *member) lose() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -504,7 +506,8 @@ func (h *holding) check(ctx context.Context) error {
 	}
 }
 
-// adopt follows the views until ctx is done, and then stops what is held.
+// adopt follows the views until ctx is done, and then stops what is held. A view is a list of the members
+// of the group, from which each member computes its share of the work: what it is to hold.
 func (m *member) adopt(ctx context.Context) {
 	var a adoption
 	for {
@@ -563,7 +566,7 @@ func (m *member) adoptView(ctx context.Context, a *adoption, v *view) error {
 			return err
 		}
 		a.stoppedIn = v.number
-		a.proposeAt = time.Time{} // a next view, if one is due, is proposed at a time that depends on the rank in this one
+		a.proposeAt = time.Time{} // when a next view is proposed depends on the rank of this replica in v
 	}
 	if a.begunIn != v.number && m.agreed(v, a.holding) {
 		a.begunIn = v.number
@@ -608,8 +611,8 @@ func (m *member) agreed(v *view, h *holding) bool {
 
 // propose writes the next view if the members have changed. The replicas take turns: each waits longer
 // for every member before it, by its rank, so that usually one writes. If there are doubts about
-// members, propose first deletes their heartbeats, which NATS refuses for those that were renewed. It
-// writes the view when it is called again. It returns when to look again.
+// members, because their heartbeats are overdue, propose first deletes these: NATS refuses that for those
+// that were renewed. It writes the view when it is called again. It returns when to look again.
 func (m *member) propose(ctx context.Context, a *adoption) (wait time.Duration) {
 	m.mu.Lock()
 	next, viewAt := m.nextView(), m.viewAt

@@ -61,7 +61,8 @@ func (p parkingTransport) CloseIdleConnections() {
 	}
 }
 
-// park gives the place of a task that runs to others, until resume.
+// park gives the place of a task in the schedule to others, until resume, because its request waits for a rate
+// limit. The task keeps its place in its lane.
 func (t *task) park() {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -167,9 +167,9 @@ func (s *schedule) putWaiting(t *task, at time.Time) {
 	heap.Push(&s.waiting, t)
 }
 
-// advance makes the tasks ready that are due, each of the kind woken or quiet. It starts as many as the
-// schedule and the lane of each admit of their kind, and sets the timer for the next one. Tasks that are
-// parked and may go on come first. The caller holds s.mu.
+// advance makes the tasks ready that are due, each of the kind woken, if it was woken within the last
+// wokenTime, or else quiet. It starts as many as the schedule and the lane of each admit of their kind, and
+// sets the timer for the next one. Tasks that are parked and may go on come first. The caller holds s.mu.
 func (s *schedule) advance() {
 	now := time.Now()
 	for len(s.waiting) > 0 && !s.waiting[0].at.After(now) {
