@@ -166,11 +166,12 @@ func (b *budget) record(c processCalls, now time.Time) {
 	}
 }
 
-// setRunning sets the number of running calls of a process.
+// setRunning sets the number of running calls of a process, from now on. By the revision before this write,
+// refine recognizes the record.
 func (b *budget) setRunning(c processCalls, calls int, now time.Time) {
 	b.running = slices.DeleteFunc(b.running, func(r runningCalls) bool { return r.process == c.process })
 	if calls > 0 {
-		b.running = append(b.running, runningCalls{c.process, calls, c.revision, now})
+		b.running = append(b.running, runningCalls{process: c.process, calls: calls, write: c.revision, since: now})
 	}
 }
 
@@ -346,13 +347,13 @@ func (w *learnedWindow) learn(reset, now time.Time) {
 	isDoubtful := isVeryLong || !w.earlierEnd.IsZero()
 	mayBeOld := isEarlierEnd && !isVeryLong && now.Before(w.earlierEnd.Add(announceUnit))
 	switch {
-	case isLonger:
+	case isLonger: // the size was too short
 		w.Size, w.until, w.earlierEnd = left, reset, time.Time{}
 	case isSameEnd: // the size is right
 		w.earlierEnd = time.Time{}
-	case isEarlierEnd && !isDoubtful:
+	case isEarlierEnd && !isDoubtful: // the size becomes doubtful
 		w.earlierEnd = reset
-	case isDoubtful && !mayBeOld:
+	case isDoubtful && !mayBeOld: // the size was too long
 		w.Size, w.until, w.earlierEnd = left, reset, time.Time{}
 	}
 }
@@ -392,7 +393,7 @@ func (b *budget) encode(now time.Time) ([]byte, error) {
 	}
 	for _, c := range b.running {
 		age := now.Sub(c.since).Milliseconds()
-		r.Running = append(r.Running, runningRecord{c.process, c.calls, c.write, age})
+		r.Running = append(r.Running, runningRecord{Process: c.process, Calls: c.calls, Write: c.write, Age: age})
 	}
 	if w := b.learned; w.Max > 0 {
 		r.Learned = &learnedRecord{Max: w.Max, Size: w.Size.Milliseconds(), Until: w.until.Sub(now).Milliseconds()}
@@ -429,7 +430,7 @@ func decodeBudget(value []byte, published []api.RateWindow, written time.Time) (
 		b.ends = append(b.ends, at(-age))
 	}
 	for _, c := range r.Running {
-		b.running = append(b.running, runningCalls{c.Process, c.Calls, c.Write, at(-c.Age)})
+		b.running = append(b.running, runningCalls{process: c.Process, calls: c.Calls, write: c.Write, since: at(-c.Age)})
 	}
 	if l := r.Learned; l != nil && l.Max > 0 {
 		b.learned = learnedWindow{until: at(l.Until)}

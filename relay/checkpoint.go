@@ -84,7 +84,8 @@ func (s CheckpointStore) Save(ctx context.Context, name string, c events.Checkpo
 		}
 		meanwhile, epoch, latest, failed := s.read(ctx, name)
 		wasSaved := meanwhile.Revision != 0 && latest > revision
-		// With claimOnSave, Load has claimed nothing: what an earlier holder has saved since then is replaced.
+		// With claimOnSave, Load has claimed nothing, so that an earlier holder, with a lower epoch, may have
+		// saved since then: that is replaced. Otherwise any other write means that c is not the latest.
 		mayReplace := s.claimOnSave && wasSaved && epoch < s.Epoch
 		if failed == nil && !mayReplace {
 			failed = events.ErrCheckpointTaken

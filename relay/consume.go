@@ -351,10 +351,10 @@ func (d delivery) confirm(ctx context.Context) error {
 // letter that was not handled.
 //
 // Messages of a batch are handled together until their last two tries, in which they are
-// handled one by one. The last try has the order of the batch, and the one before it the
-// reverse order: a message whose handling ends the program also ends the tries of those after
-// it. For example, if the second of three messages ends the program, the third is handled
-// before it in the last but one try, and the first in the last try.
+// handled one by one. If the handling of a message ends the program, those after it have lost
+// this try. So the last try has the order of the batch, and the one before it the reverse order:
+// each of the others comes before that message once. For example, if the second of three messages
+// ends the program, the third is handled in the last but one try, and the first in the last try.
 func (c *consumer[T]) deliver(ctx context.Context, from *durable, all []jetstream.Msg) {
 	stop := from.keepInProgress(ctx, all)
 	defer stop()
@@ -391,7 +391,7 @@ func (c *consumer[T]) deliver(ctx context.Context, from *durable, all []jetstrea
 // for a message in its last try, which is handled all the same.
 func (c *consumer[T]) takePlace(ctx context.Context, msg jetstream.Msg) (giveBack func()) {
 	meta, err := msg.Metadata()
-	if isLastTry := err == nil && (delivery{msg, meta, ""}).try() >= c.Tries; isLastTry {
+	if isLastTry := err == nil && (delivery{Msg: msg, meta: meta}).try() >= c.Tries; isLastTry {
 		ctx = context.WithoutCancel(ctx)
 	}
 	select {
@@ -412,7 +412,7 @@ type handled[T any] struct {
 // examine decodes a message. It returns false for a message that the handler must not
 // be called with, and settles that: one that was handled already, cannot be decoded,
 // or has no tries left.
-func (c *consumer[T]) examine(ctx context.Context, from *durable, msg jetstream.Msg) (h handled[T], ok bool) {
+func (c *consumer[T]) examine(ctx context.Context, from *durable, msg jetstream.Msg) (h handled[T], mustHandle bool) {
 	meta, err := msg.Metadata()
 	if err != nil { // the message is not one of JetStream
 		c.reportFailure(ctx, msg.Subject(), err)
@@ -460,7 +460,9 @@ func (c *consumer[T]) settleIfHandled(ctx context.Context, from *durable, d deli
 // errSettled means that NATS has delivered a message again that was settled.
 var errSettled = errors.New("the message was delivered again after a later one, and is acknowledged again")
 
-// call calls the handler with a batch, and settles each message by the result.
+// call calls the handler with a batch, and settles each message by the result. When ctx is done, it gives the
+// messages back without calling the handler, except in their last try: see deliver. All messages of a batch are
+// in their last try if one of them is.
 func (c *consumer[T]) call(ctx context.Context, from *durable, batch []handled[T]) {
 	if len(batch) == 0 {
 		return

@@ -29,7 +29,7 @@ type durable struct {
 }
 
 // keepInProgress extends the time in which messages must be acknowledged, again and again, until
-// stop is called.
+// stop is called. It goes on when ctx is done: a handler that runs then may need more time.
 func (d *durable) keepInProgress(ctx context.Context, all []jetstream.Msg) (stop func()) {
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	var wg sync.WaitGroup
@@ -94,12 +94,13 @@ func (c *consumer[T]) adjust(
 ) (jetstream.Consumer, error) {
 	has := found.CachedInfo().Config
 	group := has.Metadata[metadataGroup] // "" if another program made the consumer
+	isOrdered := has.MaxAckPending == 1  // as durable makes it
 	switch {
 	case group != "" && group != c.Name:
 		return nil, refuseOption("Name", "is that of a consumer of group "+group, has.Durable)
 	case has.AckPolicy != jetstream.AckExplicitPolicy:
 		return nil, refuseOption("Name", "is that of a consumer with acknowledgement "+has.AckPolicy.String(), has.Durable)
-	case c.Ordered != (has.MaxAckPending == 1):
+	case c.Ordered != isOrdered:
 		return nil, c.refuseOrder()
 	case c.AckWait != 0 && c.AckWait < has.AckWait:
 		rule := fmt.Sprintf("must not be less than that of the existing group, %v: programs that run may rely on it", has.AckWait)

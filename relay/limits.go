@@ -166,7 +166,8 @@ func (l *Limits) keepListening(watcher jetstream.KeyWatcher, known func()) {
 // known when the watcher has delivered the values that existed at its start: then it sends a nil entry.
 // These may be of a new bucket.
 func (l *Limits) listen(watcher jetstream.KeyWatcher, known func()) {
-	arrives, existing := requested, map[string]bool{} // keys
+	arrival := requested          // of the values before the nil entry: see apply
+	existing := map[string]bool{} // their keys
 	for {
 		select {
 		case <-l.ctx.Done():
@@ -177,13 +178,13 @@ func (l *Limits) listen(watcher jetstream.KeyWatcher, known func()) {
 				return
 			case entry == nil:
 				l.forgetOthers(existing)
-				arrives, existing = watched, nil
+				arrival, existing = watched, nil
 				known()
 			default:
 				if existing != nil {
 					existing[entry.Key()] = true
 				}
-				l.group(entry.Key()).apply(entry, arrives)
+				l.group(entry.Key()).apply(entry, arrival)
 			}
 		}
 	}
@@ -384,7 +385,7 @@ func (g *limitGroup) observe(limit api.RateLimit) {
 // not run. The caller holds g.mu.
 func (g *limitGroup) notify() {
 	if !g.runs {
-		g.Limits.mu.Lock()
+		g.Limits.mu.Lock() // Close either waits for the goroutine, or was called before: then none is started
 		if !g.isClosed() {
 			g.runs = true
 			g.groups.Go(g.run)
@@ -410,8 +411,8 @@ func (g *limitGroup) apply(entry jetstream.KeyValueEntry, isRequested bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	isNewer := entry.Revision() > g.revision
-	isLatest := entry.Revision() == g.revision && g.stale.IsZero() // it is known, and when it was written
-	if isLatest || !isNewer && !isRequested {
+	isKnown := entry.Revision() == g.revision && g.stale.IsZero() // with better times than entry would give
+	if isKnown || !isNewer && !isRequested {
 		return
 	}
 	value := entry.Value()
@@ -436,7 +437,7 @@ func (g *limitGroup) apply(entry jetstream.KeyValueEntry, isRequested bool) {
 	}
 }
 
-// forget forgets the value, because the key does not exist.
+// forget forgets the value, because the key does not exist. The published windows are not part of it.
 func (g *limitGroup) forget() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -560,18 +561,18 @@ func (g *limitGroup) plan(now time.Time) (*change, time.Duration) {
 
 // untilWrite returns how long the write of b can wait, 0 or less for not at all, and whether b
 // has a change by this process. Other processes need to know at once of a pause, a learned
-// window and an entry in the queue. Other changes are collected for a short time. The caller
-// holds g.mu.
+// window and an entry in the queue. Other changes are collected for a short time, from the first one
+// on, whose time untilWrite keeps in g.unsaved. The caller holds g.mu.
 func (g *limitGroup) untilWrite(b *budget, now time.Time) (wait time.Duration, changed bool) {
 	before := &g.budget
 	isUrgent := b.pause != before.pause || b.learned != before.learned || len(b.queue) > len(before.queue)
 	if isUrgent {
 		return 0, true
 	}
-	was, is := before.runningOf(g.process), b.runningOf(g.process)
-	wait = untilRenewal(was, is, now)
+	recorded, present := before.runningOf(g.process), b.runningOf(g.process)
+	wait = untilRenewal(recorded, present, now)
 	ownHaveEnded := len(g.ended) > 0 && b.hasWindows() // without a window, nothing is recorded of them
-	changed = was.calls != is.calls || ownHaveEnded || len(b.queue) != len(before.queue)
+	changed = recorded.calls != present.calls || ownHaveEnded || len(b.queue) != len(before.queue)
 	if !changed {
 		g.ended, g.unsaved = nil, time.Time{}
 		return wait, false
@@ -583,13 +584,13 @@ func (g *limitGroup) untilWrite(b *budget, now time.Time) (wait time.Duration, c
 }
 
 // untilRenewal returns after which time the running calls of a process are written again, so that they
-// do not count as lost, also if two writes fail. Was is what the budget has of them, is what runs now.
-// It returns idleWait if no calls run, or if the budget has none yet: they are written as a change.
-func untilRenewal(was, is runningCalls, now time.Time) time.Duration {
-	if was.calls == 0 || is.calls == 0 {
+// do not count as lost, also if two writes fail. It compares the calls that the budget has with those that run
+// now. It returns idleWait if no calls run, or if the budget has none yet: they are written as a change.
+func untilRenewal(recorded, present runningCalls, now time.Time) time.Duration {
+	if recorded.calls == 0 || present.calls == 0 {
 		return idleWait
 	}
-	return was.since.Add(lostAfter / 3).Sub(now)
+	return recorded.since.Add(lostAfter / 3).Sub(now)
 }
 
 // flushTime returns how long changes are collected before they are written. With a short window that

@@ -190,7 +190,7 @@ func newPublisher(f *fence, held *holding) *publisher {
 		hooks: new(api.MessageHooks), fence: f, held: held, size: maxBatch, idle: make(chan struct{}),
 		more: make(chan struct{}, 1), room: make(chan struct{}, 1),
 	}
-	close(p.idle)
+	close(p.idle) // until an event is added
 	return p
 }
 
@@ -257,7 +257,7 @@ func (p *publisher) take() []message {
 	defer p.mu.Unlock()
 	batch := p.queue
 	p.queue = nil
-	signal(p.room)
+	signal(p.room) // add may wait for it
 	return batch
 }
 
@@ -416,7 +416,7 @@ func (p *publisher) verify(ctx context.Context, cause error) error {
 // claimOnce writes the epoch, unless that was done. It is called before the first events, so that
 // nothing is written for a profile without events.
 func (p *publisher) claimOnce(ctx context.Context) error {
-	if p.sequence != 0 {
+	if p.sequence != 0 { // that of the message with the epoch
 		return nil
 	}
 	if p.checkAccount != nil {
@@ -448,7 +448,8 @@ func (p *publisher) send(ctx context.Context, batch []message) (done int, err er
 
 // adjust prepares the next call of send by the result of a batch: its size, how many of its messages are
 // stored, and its error. If it sets p.known to nil, prepare reads again which messages are stored. It
-// returns the error, or nil if send is to be called again without a pause.
+// returns the error, or nil if send is to be called again without a pause. The error of a single message
+// that is refused is returned: there is nothing to divide.
 func (p *publisher) adjust(size, stored int, err error) error {
 	isResponse := codeOf(err) != 0 // the stream has responded, with an error
 	isRefused := isResponse && !conflicts(err) || errors.Is(err, nats.ErrMaxPayload)

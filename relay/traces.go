@@ -33,7 +33,8 @@ func (m *message) observePublish(ctx context.Context, h *api.MessageHooks, strea
 	m.end = h.OnPublish(ctx, api.MessageEvent{Op: OpPublish, Stream: stream, Headers: []http.Header{m.header}})
 }
 
-// observeHandle calls OnHandle for messages with these headers.
+// observeHandle calls OnHandle for messages with these headers, which it asks for only if there is such a
+// hook. It returns the context for the handler and a function that is called with its result.
 func observeHandle(ctx context.Context, o *ConsumeOptions, headers func() []http.Header) (context.Context, func(error)) {
 	if o.Hooks.OnHandle == nil {
 		return ctx, ignoreResult
