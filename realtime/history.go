@@ -51,11 +51,11 @@ func (h *history) enqueueGap(from time.Time) {
 func (h *history) pendingGap() (from time.Time, pending bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	isRead := !h.reading.IsZero()
+	isReading := !h.reading.IsZero()
 	switch {
-	case isRead && h.gapOpen:
+	case isReading && h.gapOpen:
 		return times.Earlier(h.reading, h.gapStart), true
-	case isRead:
+	case isReading:
 		return h.reading, true
 	}
 	return h.gapStart, h.gapOpen
@@ -142,7 +142,7 @@ func (s *Subscription) walkLog(ctx context.Context, q events.Query, from time.Ti
 		}
 		n++
 		if n > maxBacklog {
-			s.pending.requestResync(ResyncReasonBacklog, from, nil)
+			s.pending.requestResync(ResyncReasonBacklog, from, nil) // without an error
 			return nil
 		}
 		if id := api.OpaqueID(e.ID.Plain()); id != "" && !s.history.seen.add(id, maxSeen) {

@@ -328,7 +328,7 @@ func (p *pending) requeue(delivered, rest []*Change) {
 		p.requeueChange(c)
 	}
 	p.waiting = append(p.waiting, later...)
-	if p.resync { // of the rest, of the later changes, or because the queue was full
+	if p.resync { // one of the rest or of the later changes, or a new one, because the queue became full
 		p.waiting = slices.DeleteFunc(p.waiting, func(c *Change) bool { return c.Entry == nil && c.Resync == nil })
 		clear(p.fields)
 		p.events, p.bytes = 0, 0 // they count changes of the socket, of which none is left

@@ -221,7 +221,7 @@ func (s *Subscription) baseline(ctx context.Context) error {
 		s.polled.cursor = "" // not a start, as the changes before it were not remembered
 		return err
 	}
-	s.newChanges(r) // remembers them
+	s.newChanges(r) // only to remember them
 	s.advance(r.Cursor)
 	s.polled.lastSweep = time.Now()
 	s.pending.start(s.polled.cursor)
@@ -290,7 +290,7 @@ func (s *Subscription) sweep(ctx context.Context) error {
 	s.deliverReport(r)
 	s.polled.lastSweep, s.polled.unconfirmed = time.Now(), (start{})
 	isFirst := confirmsStart
-	hasPhase := s.polled.phase > 0
+	hasPhase := s.polled.phase > 0 // it is 0 unless the start is the server's time
 	s.polled.nextIsSecond = isFirst && hasPhase
 	s.reportStatus()
 	return nil
@@ -322,13 +322,14 @@ func (s *Subscription) correctStart(ctx context.Context, r *activity.Report) (*a
 	return s.pollOnce(ctx, s.polled.cursor)
 }
 
-// trueStart returns the start of a subscription by the clock of activity: the present less
-// the age. One that was assumed to start at 12:00:30, and ten seconds later finds that
-// activity has 12:00:20, has started at 12:00:10. NowOfActivity is zero if it is not known.
-// Of two values for the present, and for the age, those with the earlier start count: a
-// start that is too early only repeats changes.
+// trueStart returns when a subscription has started, by the clock that dates activity: the
+// present time of that clock less the age of the subscription. Example: the assumed start is
+// 12:00:30. Ten seconds later it is 12:00:20 by the clock of activity. So the true start is
+// 12:00:10. NowOfActivity is zero if it is not known; the Date headers have a present time, too.
+// Of two values for the present time, or for the age, the one with the earlier start counts:
+// a start that is too early only repeats changes.
 func (s *Subscription) trueStart(nowOfActivity time.Time) time.Time {
-	now := s.clock.Earliest() // by the Dates
+	now := s.clock.Earliest() // by the Date headers
 	assumed := s.polled.unconfirmed
 	ageByLocalClock, ageByDates := time.Since(assumed.localTime), now.Sub(assumed.cursor.Time())
 	age := max(0, ageByLocalClock, ageByDates)
@@ -348,7 +349,7 @@ func (s *Subscription) pollOnce(ctx context.Context, cursor activity.Cursor) (*a
 	onlyChanged := cursor != noCursor // leaves out fields without a change since the cursor
 	o := &activity.PollOptions{Cursor: cursor.Back(s.o.Overlap), Updated: onlyChanged, Slack: leastSlack}
 	var report *activity.Report
-	err := wait.Poll{Final: call.Final, Failed: s.pollFailed}.Run(ctx, func() (bool, time.Duration, error) {
+	err := wait.Poll{Final: call.Final, Failed: s.pollFailed}.Run(ctx, func() (done bool, pause time.Duration, err error) {
 		var answer api.Response
 		opts := append(s.optionsWith(&answer), api.WithAttempts(1))
 		r, err := s.s.polls.PollProfile(ratelimit.With(ctx, &s.loop), s.profile, o, opts...)
@@ -448,16 +449,16 @@ func (s *Subscription) pollSucceeded(h http.Header) {
 	s.noticeSilence(h)
 }
 
-// noticeSilence records a response of the server. If the response or frame before it
-// was long ago, changes or events may have been missed: it requests a resync after
-// longAbsent, and a read of the event log after longSilent, or two intervals of polls if
-// these are longer.
+// noticeSilence records a response of the server; a nil header has no Date. If the response
+// or frame before it was long ago, changes or events may have been missed: it requests a
+// resync after longAbsent, and a read of the event log after longSilent, or two intervals of
+// polls if these are longer.
 func (s *Subscription) noticeSilence(h http.Header) {
 	s.noticing.Lock()
 	defer s.noticing.Unlock()
 	before, silence := s.clock.observeResponse(h)
 	if silence > longAbsent {
-		s.pending.requestResync(ResyncReasonAbsence, before, nil)
+		s.pending.requestResync(ResyncReasonAbsence, before, nil) // without an error
 	}
 	if silence > max(longSilent, 2*s.Status().Interval) {
 		s.history.enqueueGap(before)
@@ -478,17 +479,17 @@ const positionVersion = 1
 // Position returns a value for [SubscribeOptions.Position]. With it, the current change
 // of the loop over Changes, and maybe a few before it, are delivered again.
 func (s *Subscription) Position() string {
-	s.noticing.Lock() // a response after a long silence replaces the time of the latest one and begins a gap
+	s.noticing.Lock() // so that both are from before, or both from after, a response that ends a long silence
 	heard := s.clock.last()
 	gapStart, unread := s.history.pendingGap()
 	s.noticing.Unlock()
-	covered, pendingFrom := s.pending.position() // after pendingGap: it has what is read of a gap meanwhile
+	covered, pendingFrom := s.pending.position() // after pendingGap: what is read of the gap meanwhile is pending here
 	p := position{Version: positionVersion, Profile: s.profile.String(), Cursor: covered, Heard: heard}
 	if covered == s.from.cursor { // nothing was delivered yet: the next subscription must confirm the start
 		p.Began = s.from.localTime
 	}
 	undelivered := !pendingFrom.IsZero()
-	switch { // the next subscription reads the log from Heard on, and notices a long absence since then
+	switch { // the next subscription reads the log from Heard on: no undelivered event may be before
 	case unread && undelivered:
 		p.Heard = times.Earlier(gapStart, pendingFrom)
 	case unread:

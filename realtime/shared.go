@@ -82,8 +82,9 @@ func (s *shared) sweepRound() time.Duration {
 	return time.Duration(s.open.Load()) * each
 }
 
-// nextPhase returns a number above 0, up to 1. Numbers that follow each other
-// are evenly spread.
+// nextPhase returns a number above 0, up to 1, by which the first sweep of a subscription is
+// placed in a round of those of all. The golden ratio spreads numbers that follow each other
+// evenly, however many there will be.
 func (s *shared) nextPhase() float64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -75,10 +75,11 @@ func (s *Subscription) keepSocket(ctx context.Context) error {
 // brokenNetwork reports whether a dial failed for a reason that concerns all
 // sockets, and not only those of one profile: the server has not responded.
 func brokenNetwork(err error) bool {
-	_, refused := errors.AsType[*HandshakeError](err)
-	_, answered := errors.AsType[*api.Error](err)
-	_, odd := errors.AsType[oddAnswerError](err)
-	return !refused && !answered && !odd && !errors.Is(err, errBadToken)
+	_, refusedSocket := errors.AsType[*HandshakeError](err)
+	_, refusedToken := errors.AsType[*api.Error](err)
+	_, unreadable := errors.AsType[oddAnswerError](err)
+	hasResponded := refusedSocket || refusedToken || unreadable || errors.Is(err, errBadToken)
+	return !hasResponded
 }
 
 // oddAnswerError is the error of a call whose response could not be read.
@@ -134,7 +135,7 @@ func (k *dialLoop) newSession(ctx context.Context) (*session, error) {
 		}
 		return nil, err
 	}
-	k.noticeSilence(nil) // the server has responded, here without a Date; a frame would end the silence
+	k.noticeSilence(nil) // without a Date, and before the first frame, which would end the silence unnoticed
 	k.sessions++
 	n := &session{s: k.Subscription, number: k.sessions, conn: conn, opened: time.Now(), failed: make(chan struct{})}
 	n.start(k.ctx) //nolint:contextcheck // ctx may be of the socket that this one replaces
@@ -150,7 +151,7 @@ func (k *dialLoop) mint(ctx context.Context) error {
 	if call.Final(err) && (errors.Is(err, api.ErrForbidden) || errors.Is(err, api.ErrUnauthenticated)) {
 		return &RefusedError{Profile: k.profile, Err: err}
 	}
-	if err != nil && answer.Header != nil {
+	if err != nil && answer.Header != nil { // the network works: see brokenNetwork
 		return oddAnswerError{err}
 	}
 	if err != nil {
@@ -206,14 +207,14 @@ func (k *dialLoop) holdOpen(ctx context.Context, n *session) error {
 		k.replace(ctx, n)
 		n, failures = next, 0
 		renew.Reset(time.Until(k.renew))
-		k.opened()
+		k.countSocket()
 	}
 }
 
 // connected records that a socket is open after a time without one.
 func (k *dialLoop) connected() {
 	k.connState.setLive(true) // makes keepPolling sweep
-	k.opened()
+	k.countSocket()
 }
 
 // replace ends the session of a socket after another one was opened. If it still answers,
@@ -230,8 +231,8 @@ func (k *dialLoop) replace(ctx context.Context, n *session) {
 	}
 }
 
-// opened counts another open socket in the status, and sets its mode.
-func (k *dialLoop) opened() {
+// countSocket counts another open socket in the status, and sets its mode.
+func (k *dialLoop) countSocket() {
 	k.switchTo(ModeSocket, func(st *Status) { st.Sockets++; st.clearError(ofSocket) })
 }
 
@@ -349,9 +350,9 @@ func (n *session) pingOnce(ctx context.Context) error {
 	return err
 }
 
-// alive records that a frame or a pong has come. After a silence in which a ping has had no
-// response, as if the computer has slept, it may be one from before: other frames since then
-// may be lost.
+// alive records that a frame or a pong has come. After a silence so long that a ping should
+// have failed in it, the computer has probably slept: the frame may be from before, and others
+// since then lost. So the log is read from the last frame on. A frame has no Date (nil).
 func (n *session) alive() {
 	before, silence := n.heard.observeResponse(nil)
 	if silence <= max(longSilent, 2*n.s.o.PingInterval) {

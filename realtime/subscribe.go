@@ -224,7 +224,7 @@ func (s *Subscription) prepare(ctx context.Context) error {
 		s.history.gapSignal = make(chan struct{}, 1)
 	}
 	if err := s.identify(ctx); err != nil {
-		return s.refused(err)
+		return s.asRefusal(err)
 	}
 	switch at.Profile {
 	case "": // no Position
@@ -274,7 +274,7 @@ func (s *Subscription) run(tasks ...func(context.Context) error) {
 	for _, work := range tasks {
 		go func() {
 			if err := work(s.ctx); err != nil {
-				s.stop(s.refused(err)) // the first one counts
+				s.stop(s.asRefusal(err)) // the first one counts
 			}
 			if left.Add(-1) == 0 {
 				s.end()
@@ -295,12 +295,12 @@ func (s *Subscription) end() {
 	close(s.done)
 }
 
-// refused returns err as a [*RefusedError] if it ends the subscription for
-// good, else as it is.
-func (s *Subscription) refused(err error) error {
-	_, marked := errors.AsType[*RefusedError](err)
-	ended := s.ctx != nil && s.ctx.Err() != nil
-	if err == nil || marked || ended || !call.Final(err) {
+// asRefusal returns err as a [*RefusedError] if the platform refuses the subscription for good,
+// else as it is.
+func (s *Subscription) asRefusal(err error) error {
+	_, isRefusal := errors.AsType[*RefusedError](err)
+	hasEnded := s.ctx.Err() != nil // which may be the reason of err
+	if err == nil || isRefusal || hasEnded || !call.Final(err) {
 		return err
 	}
 	return &RefusedError{Profile: s.profile, Err: err}
@@ -320,7 +320,7 @@ func (s *Subscription) Changes() iter.Seq2[*Change, error] {
 				continue
 			}
 			var noneDelivered []*Change
-			s.pending.requeue(noneDelivered, b.changes)
+			s.pending.requeue(noneDelivered, b.changes) // Position stays before them
 			if err := s.result(); !errors.Is(err, errClosed) {
 				yield(nil, err)
 			}
