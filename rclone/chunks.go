@@ -36,7 +36,7 @@ func (f *Fs) OpenChunkWriter(
 	to := target{at: at, remote: remote, name: f.opt.Enc.FromStandardName(leaf)}
 	n, err := f.node(ctx, at, leaf)
 	if err != nil {
-		return fs.ChunkWriterInfo{}, nil, f.stale(err)
+		return fs.ChunkWriterInfo{}, nil, f.changeFailure(err)
 	}
 	if n != nil && n.Type == storage.NodeTypeFile {
 		to.replaces, to.src = f.object(at, remote, n), src
@@ -56,9 +56,9 @@ func (f *Fs) OpenChunkWriter(
 	return info, w, nil
 }
 
-// startChunks begins an upload in chunks on the platform, of the wanted size if possible.
-// It returns its writer with the size of a chunk and the number of chunks that are sent at
-// a time.
+// startChunks begins an upload on the platform, in chunks of the wanted size if possible. It
+// returns its writer with the size of a chunk and the number of chunks that are sent at a
+// time.
 func (f *Fs) startChunks(
 	ctx context.Context, size int64, wanted fs.SizeSuffix, to target, options []fs.OpenOption,
 ) (info fs.ChunkWriterInfo, w *chunkWriter, err error) {
@@ -79,7 +79,7 @@ func (f *Fs) startChunks(
 	if err != nil {
 		return info, nil, fserrors.NoRetryError(err)
 	}
-	request := uploads.StartRequest{Target: to.sdk(), Name: to.name, Size: size}
+	request := uploads.StartRequest{Target: to.uploadTarget(), Name: to.name, Size: size}
 	if to.replaces != nil {
 		request.Target = uploads.Target{} // stored by storage.Update, which compares the version
 	}
@@ -104,8 +104,8 @@ func chunkSize(wanted, size int64, limits *uploads.Limits) (int64, error) {
 	}
 	if limits.Chunks > 0 {
 		const unit = int64(minChunk)
-		required := (size + limits.Chunks - 1) / limits.Chunks
-		whole := (required + unit - 1) / unit * unit
+		required := (size + limits.Chunks - 1) / limits.Chunks // size / Chunks, rounded up
+		whole := (required + unit - 1) / unit * unit           // rounded up
 		if required <= limits.ChunkSize {
 			whole = min(whole, limits.ChunkSize)
 		}
@@ -154,7 +154,8 @@ func (w *chunkWriter) WriteChunk(ctx context.Context, number int, reader io.Read
 	return size, nil
 }
 
-// sendUnchecked sends a chunk without a checksum, while it is read.
+// sendUnchecked sends a chunk while it is read, and so without a checksum, which would precede
+// the content. Number counts from 0, and the platform from 1.
 func (w *chunkWriter) sendUnchecked(ctx context.Context, number int, content io.ReadSeeker, size int64) error {
 	const slowest = 16 << 10 // bytes a second
 	part := &api.FilePart{Field: "chunk", Name: "chunk", Content: &rereadBody{in: content, size: size}}
@@ -280,7 +281,7 @@ func (f *Fs) uploadChunks(
 	sendCtx, cancel := context.WithCancel(ctx)
 	defer atexit.OnError(&err, func() {
 		cancel()
-		_ = w.Abort(ctx) // after an error the platform ends the upload by itself
+		_ = w.Abort(ctx) // if that fails, the platform ends the upload later
 	})()
 	defer cancel()
 	c := &content{left: src.Size()}

@@ -223,7 +223,7 @@ func (f *Fs) profile(ctx context.Context) (api.Profile, error) {
 	if err != nil {
 		return api.Profile{}, err
 	}
-	if root.above() {
+	if root.aboveProfiles() {
 		return api.Profile{}, errNoProfile
 	}
 	return root.in, nil

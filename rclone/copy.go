@@ -30,7 +30,7 @@ func (f *Fs) Copy(ctx context.Context, src fs.Object, remote string) (fs.Object,
 	n, err := f.node(ctx, at, leaf)
 	switch {
 	case err != nil:
-		return nil, f.stale(err)
+		return nil, f.changeFailure(err)
 	case n != nil && n.Type != storage.NodeTypeFile:
 		return nil, fs.ErrorCantCopy // Put reports that the name is taken
 	case n != nil:
@@ -38,7 +38,7 @@ func (f *Fs) Copy(ctx context.Context, src fs.Object, remote string) (fs.Object,
 	}
 	id, err := f.copyNew(ctx, from, at, f.opt.Enc.FromStandardName(leaf))
 	if err != nil {
-		return nil, f.stale(err)
+		return nil, f.changeFailure(err)
 	}
 	return f.reread(ctx, at, id, remote)
 }

@@ -58,7 +58,8 @@ func NewFs(ctx context.Context, name, root string, m configmap.Mapper) (fs.Fs, e
 		return nil, err
 	}
 	f := newFs(ctx, name, strings.Trim(root, "/"), opt, s)
-	err = f.folders.FindRoot(ctx, false)
+	const create = false
+	err = f.folders.FindRoot(ctx, create)
 	if err == nil || !errors.Is(err, fs.ErrorDirNotFound) {
 		return f, failure(err)
 	}
@@ -108,7 +109,8 @@ func (f *Fs) Hashes() hash.Set { return hash.NewHashSet(hash.SHA256) }
 func (f *Fs) Precision() time.Duration {
 	ci := fs.GetConfig(context.Background())
 	byTime := !ci.CheckSum && !ci.SizeOnly && !ci.IgnoreTimes && !ci.IgnoreExisting
-	if byTime && !f.session.noticed.Load() && calledToCompare() && !f.session.noticed.Swap(true) {
+	mustNotice := byTime && !f.session.noticed.Load() && calledToCompare() // the slow call last
+	if mustNotice && f.session.noticed.CompareAndSwap(false, true) {
 		fs.Logf(f, "The platform keeps no modification times: files of the same size count as equal. "+
 			"Compare their content with --checksum, where the other side has SHA-256.")
 	}

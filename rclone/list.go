@@ -62,12 +62,12 @@ type located struct {
 
 // list lists a folder by pages, and returns the folders in it.
 func (f *Fs) list(ctx context.Context, at place, dir string, callback fs.ListRCallback) (below []located, err error) {
-	if at.above() {
+	if at.aboveProfiles() {
 		return f.listLevel(ctx, at, dir, callback)
 	}
 	for nodes, err := range f.pages(ctx, at) {
 		if err != nil {
-			return below, f.inFolder(dir, err)
+			return below, f.folderFailure(dir, err)
 		}
 		var entries fs.DirEntries
 		for _, n := range nodes {
@@ -76,7 +76,8 @@ func (f *Fs) list(ctx context.Context, at place, dir string, callback fs.ListRCa
 				return below, err
 			}
 			if n.Type == storage.NodeTypeFolder {
-				below = append(below, located{at.inside(n.ID), found[0].Remote()}) // a folder has one entry
+				entry := found[0] // the only one: a file may have several, of its versions
+				below = append(below, located{at: at.inside(n.ID), remote: entry.Remote()})
 			}
 			entries = append(entries, found...)
 		}
@@ -118,7 +119,7 @@ func (f *Fs) listLevel(ctx context.Context, at place, dir string, callback fs.Li
 		remote := path.Join(dir, m.name)
 		f.folders.Put(remote, m.place.id())
 		entries = append(entries, fs.NewDir(remote, m.time.Time).SetID(string(m.id)))
-		below = append(below, located{m.place, remote})
+		below = append(below, located{at: m.place, remote: remote})
 	}
 	return below, callback(entries)
 }
@@ -147,7 +148,8 @@ func (f *Fs) ListR(ctx context.Context, start string, callback fs.ListRCallback)
 		slots <- struct{}{}
 		below, err := f.list(ctx, at, dir, serial)
 		<-slots
-		if err != nil && (dir == start || !errors.Is(err, fs.ErrorDirNotFound)) { // the start must exist
+		wasDeleted := dir != start && errors.Is(err, fs.ErrorDirNotFound) // the start must exist
+		if err != nil && !wasDeleted {
 			cancel(err)
 			return
 		}
@@ -170,12 +172,12 @@ func (f *Fs) NewObject(ctx context.Context, remote string) (fs.Object, error) {
 		return nil, fs.ErrorObjectNotFound
 	case err != nil:
 		return nil, err
-	case at.above(): // no file is above workspaces and shares
+	case at.aboveProfiles(): // no file is above workspaces and shares
 		return nil, fs.ErrorObjectNotFound
 	}
 	n, err := f.node(ctx, at, leaf)
 	if err != nil {
-		err = f.inFolder(path.Dir(remote), err)
+		err = f.folderFailure(path.Dir(remote), err)
 	}
 	switch {
 	case errors.Is(err, fs.ErrorDirNotFound): // the folder is gone

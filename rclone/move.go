@@ -48,7 +48,7 @@ type transit struct {
 	random  string
 	from    string // the checksum of the folder of a move
 	old     string // the name of a move, in that folder
-	leaf    string // the name that it gets in the other one
+	new     string // the name that it gets in the other one
 }
 
 // name returns the reserved name, by which a later run can end an interrupted move: the
@@ -57,7 +57,7 @@ type transit struct {
 func (t *transit) name() string {
 	part := []string{string(t.kind), strconv.FormatInt(t.started.Unix(), 36), t.random}
 	if t.kind == kindMove {
-		part = append(part, t.from, strconv.Itoa(len(t.old)), t.old+t.leaf)
+		part = append(part, t.from, strconv.Itoa(len(t.old)), t.old+t.new)
 	}
 	return reserved + strings.Join(part, "-")
 }
@@ -92,7 +92,7 @@ func parseTransit(name string) *transit {
 	if err != nil || length < 1 || length >= len(names) {
 		return nil
 	}
-	t.from, t.old, t.leaf = from, names[:length], names[length:]
+	t.from, t.old, t.new = from, names[:length], names[length:]
 	return t
 }
 
@@ -137,7 +137,7 @@ func (f *Fs) finish(ctx context.Context, at place, n *storage.Node, t *transit) 
 	if t.kind != kindMove {
 		return nil, client.Delete(ctx, at.in, n.ID)
 	}
-	name := t.leaf
+	name := t.new
 	if checksum(at.node) == t.from { // it is still in its former folder
 		name = t.old
 	}
@@ -173,7 +173,7 @@ func (f *Fs) move(ctx context.Context, m moving) error {
 		return err
 	}
 	t := newTransit(kindMove)
-	t.from, t.old, t.leaf = checksum(m.from), m.old, m.new // shorter than the ID, and enough to recognize the folder
+	t.from, t.old, t.new = checksum(m.from), m.old, m.new // shorter than the ID, and enough to recognize the folder
 	if utf8.RuneCountInString(t.name()) > nameMost {
 		return errTooLong
 	}
@@ -205,7 +205,7 @@ func (f *Fs) undo(ctx context.Context, m moving, cause error) error {
 	switch {
 	case err != nil && m.from.Equal(m.to): // the node has one of its two names
 		return errors.Join(cause, err)
-	case err != nil:
+	case err != nil: // reported below
 	case n.ParentID.Equal(m.to) && n.Name == m.new:
 		return nil
 	case !strings.HasPrefix(n.Name, reserved):
@@ -244,7 +244,7 @@ func (f *Fs) Move(ctx context.Context, src fs.Object, remote string) (fs.Object,
 		return nil, fs.ErrorCantMove
 	}
 	if err != nil {
-		return nil, f.stale(err)
+		return nil, f.changeFailure(err)
 	}
 	return f.reread(ctx, at, from.id, remote)
 }
@@ -272,10 +272,10 @@ func (f *Fs) DirMove(ctx context.Context, src fs.Fs, srcRemote, dstRemote string
 	// It finds the three folders, and moves nothing.
 	id, parent, oldLeaf, to, leaf, err := f.folders.DirMove(ctx, from.folders, from.root, srcRemote, f.root, dstRemote)
 	if err != nil {
-		return f.stale(err)
+		return f.changeFailure(err)
 	}
 	folder, oldParent, newParent := placeOf(id), placeOf(parent), placeOf(to)
-	if oldParent.above() || newParent.above() { // the folder is, or would be, a workspace or share itself
+	if oldParent.aboveProfiles() || newParent.aboveProfiles() { // the folder is, or would be, a workspace or share
 		return errAbove
 	}
 	if folder.in != newParent.in {
@@ -292,7 +292,7 @@ func (f *Fs) DirMove(ctx context.Context, src fs.Fs, srcRemote, dstRemote string
 		return fs.ErrorCantDirMove
 	case err != nil:
 		from.DirCacheFlush()
-		return f.stale(err)
+		return f.changeFailure(err)
 	}
 	from.folders.FlushDir(srcRemote)
 	return nil

@@ -51,7 +51,7 @@ type watch struct {
 // Errors: errNoProfile above workspaces and shares.
 func (w *watch) begin(ctx context.Context) error {
 	root, err := w.f.folder(ctx, "")
-	if err == nil && root.above() {
+	if err == nil && root.aboveProfiles() {
 		err = errNoProfile
 	}
 	if err != nil {
@@ -64,8 +64,8 @@ func (w *watch) begin(ctx context.Context) error {
 	return err
 }
 
-// watchWhile watches while the last interval is not zero. Its length does not matter, but a
-// new one tries a watch that was refused again.
+// watchWhile watches while the last interval is not zero. Its length does not matter. Each new
+// one starts the watch again, also one that was refused.
 func (f *Fs) watchWhile(ctx context.Context, w *watch, intervals <-chan time.Duration) {
 	stop := func() {}
 	for interval := range intervals {

@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/rclone/rclone/fs"
@@ -30,8 +29,8 @@ type place struct {
 // sharesName is the name of the level of the shares.
 const sharesName = "shares"
 
-// above reports whether the place is a level above workspaces and shares.
-func (p place) above() bool { return p.node == "" }
+// aboveProfiles reports whether the place is a level above workspaces and shares.
+func (p place) aboveProfiles() bool { return p.node == "" }
 
 // id returns the place as an ID for a directory cache of rclone, from which placeOf
 // returns the place.
@@ -90,12 +89,12 @@ func (f *Fs) members(ctx context.Context, at place) ([]member, error) {
 		org = onlyOrg(rooms)
 	}
 	severalOrgs := org == ""
+	listed := map[api.ID]bool{} // organizations
 	var found []member
 	for _, room := range rooms {
-		isOrg := func(m member) bool { return m.id == room.OrgID }
-		isNewOrg := severalOrgs && !slices.ContainsFunc(found, isOrg)
 		switch {
-		case isNewOrg:
+		case severalOrgs && !listed[room.OrgID]:
+			listed[room.OrgID] = true
 			name := f.opt.Enc.ToStandardName(cmp.Or(room.OrgDomain, string(room.OrgID)))
 			found = append(found, member{place: place{org: room.OrgID}, name: name, id: room.OrgID})
 		case org == room.OrgID:
@@ -187,7 +186,7 @@ func (f *Fs) memberNamed(ctx context.Context, at place, name string) (found plac
 		}
 	}
 	isTop := at == place{}
-	if isTop { // its elements are workspaces if there is one organization, which a path may name nevertheless
+	if isTop { // a path may name the only organization, although the top has its workspaces instead
 		return f.orgNamed(ctx, name)
 	}
 	return place{}, false, nil
@@ -228,7 +227,7 @@ func (f *Fs) orgNamed(ctx context.Context, name string) (found place, ok bool, e
 // FindLeaf returns the ID of the folder with a name in another one.
 func (f *Fs) FindLeaf(ctx context.Context, parent, leaf string) (id string, found bool, err error) {
 	at := placeOf(parent)
-	if at.above() {
+	if at.aboveProfiles() {
 		child, ok, err := f.memberNamed(ctx, at, leaf)
 		return child.id(), ok, err
 	}
@@ -244,7 +243,7 @@ func (f *Fs) FindLeaf(ctx context.Context, parent, leaf string) (id string, foun
 // another name, which is removed: both are an error.
 func (f *Fs) CreateDir(ctx context.Context, parent, leaf string) (id string, err error) {
 	at := placeOf(parent)
-	if at.above() {
+	if at.aboveProfiles() {
 		return "", errAbove
 	}
 	err = f.writable()
@@ -302,7 +301,7 @@ func (f *Fs) locateToWrite(ctx context.Context, remote string) (at place, leaf s
 	}
 	const create = true
 	at, leaf, err = f.locate(ctx, remote, create)
-	if err == nil && at.above() {
+	if err == nil && at.aboveProfiles() {
 		err = errAbove
 	}
 	return at, leaf, err
@@ -355,10 +354,10 @@ func (f *Fs) retryWithoutCache(look func() error) error {
 	return failure(err)
 }
 
-// stale returns the error of a change in a folder of the cache. If the folder is gone, it
+// changeFailure returns the error of a change in a folder of the cache. If the folder is gone, it
 // may have been replaced by another one of the name: the cache is emptied, and the change
 // may be tried again.
-func (f *Fs) stale(err error) error {
+func (f *Fs) changeFailure(err error) error {
 	if isGone(err) {
 		f.DirCacheFlush()
 		return fserrors.RetryError(err)
@@ -366,8 +365,8 @@ func (f *Fs) stale(err error) error {
 	return failure(err)
 }
 
-// inFolder returns the error of a call for a folder, which is forgotten if it is gone.
-func (f *Fs) inFolder(dir string, err error) error {
+// folderFailure returns the error of a call for a folder, which is forgotten if it is gone.
+func (f *Fs) folderFailure(dir string, err error) error {
 	if isGone(err) {
 		f.folders.FlushDir(dir)
 		return fs.ErrorDirNotFound

@@ -17,7 +17,8 @@ func (f *Fs) Mkdir(ctx context.Context, dir string) error {
 		return err
 	}
 	return f.retryWithoutCache(func() error {
-		_, err := f.folders.FindDir(ctx, dir, true)
+		const create = true
+		_, err := f.folders.FindDir(ctx, dir, create)
 		return err
 	})
 }
@@ -44,7 +45,7 @@ func (f *Fs) removeFolder(ctx context.Context, dir string, onlyIfEmpty bool) err
 	switch {
 	case err != nil:
 		return err
-	case at.above():
+	case at.aboveProfiles():
 		return errAbove
 	case at.node.Equal(api.Root) && !onlyIfEmpty:
 		return fs.ErrorCantPurge // rclone then removes what is in it
@@ -52,7 +53,7 @@ func (f *Fs) removeFolder(ctx context.Context, dir string, onlyIfEmpty bool) err
 	if onlyIfEmpty {
 		for _, err := range f.session.client.Storage.All(ctx, at.in, at.node, nil) { // a page may have no nodes
 			if err != nil {
-				return f.inFolder(dir, err)
+				return f.folderFailure(dir, err)
 			}
 			return fserrors.NoRetryError(fs.ErrorDirectoryNotEmpty)
 		}
@@ -61,7 +62,7 @@ func (f *Fs) removeFolder(ctx context.Context, dir string, onlyIfEmpty bool) err
 		return errAbove // an empty workspace or share
 	}
 	if err = f.remove(ctx, at.in, at.node); err != nil {
-		return f.inFolder(dir, err)
+		return f.folderFailure(dir, err)
 	}
 	f.folders.FlushDir(dir)
 	return nil
@@ -91,7 +92,7 @@ func (f *Fs) CleanUp(ctx context.Context) error {
 	if err = f.ListR(ctx, "", func(fs.DirEntries) error { return nil }); err != nil {
 		return err
 	}
-	// One of the root, which may be above the folder of f, removes the staging folders.
+	// A listing of the root, which f may be below, removes the staging folders.
 	for _, err := range f.pages(ctx, place{in: in, node: api.Root}) {
 		if err != nil {
 			return failure(err)

@@ -73,9 +73,9 @@ type target struct {
 	src      fs.ObjectInfo // of the version
 }
 
-// sdk returns the target for package uploads: the file that gets a version, if it still
+// uploadTarget returns the target for package uploads: the file that gets a version, if it still
 // has the version that was listed, or else the folder of a new file.
-func (t *target) sdk() uploads.Target {
+func (t *target) uploadTarget() uploads.Target {
 	if t.replaces != nil {
 		return uploads.Target{Profile: t.at.in, File: t.replaces.id, IfVersion: t.replaces.version}
 	}
@@ -107,7 +107,7 @@ func (f *Fs) upload(
 	case size < 0:
 		// The SDK closes what it reads if the call ends early, which is for rclone to do.
 		content := struct{ io.Reader }{in}
-		n, err = f.session.client.Uploads.Reader(ctx, to.sdk(), to.name, content, nil, nil)
+		n, err = f.session.client.Uploads.Reader(ctx, to.uploadTarget(), to.name, content, nil, nil)
 	case size <= int64(f.opt.Cutoff):
 		n, err = f.uploadSmall(ctx, in, size, to)
 	default:
@@ -125,7 +125,7 @@ func (f *Fs) upload(
 // looked up again.
 func (f *Fs) uploadFailure(to target, err error) error {
 	if to.replaces == nil {
-		return f.stale(err)
+		return f.changeFailure(err)
 	}
 	return failure(err)
 }
@@ -139,7 +139,7 @@ func (f *Fs) uploadSmall(ctx context.Context, in io.Reader, size int64, to targe
 	if int64(content.Len()) != size {
 		return nil, fmt.Errorf("expected %d bytes, got %d: %w", size, content.Len(), io.ErrUnexpectedEOF)
 	}
-	return f.session.client.Uploads.ReaderAt(ctx, to.sdk(), to.name, bytes.NewReader(content.Bytes()), size, nil)
+	return f.session.client.Uploads.ReaderAt(ctx, to.uploadTarget(), to.name, bytes.NewReader(content.Bytes()), size, nil)
 }
 
 // removeIfRenamed returns the node of an upload. If the name belongs to a folder or note,
@@ -157,14 +157,14 @@ func (f *Fs) removeIfRenamed(ctx context.Context, to target, n *storage.Node) (*
 // version has no target: the file is updated from it, if it has the version that was
 // listed, and the upload is removed.
 func (f *Fs) store(ctx context.Context, upload api.OpaqueID, to target) (*storage.Node, error) {
-	becomesFile := to.replaces == nil // by itself, as it has a target
+	becomesFile := to.replaces == nil // the platform stores it by itself, because the upload has a target
 	session, err := f.await(ctx, upload, becomesFile)
 	if err != nil {
 		return nil, err
 	}
 	client := f.session.client
 	if becomesFile {
-		if session.Status == uploads.StatusStored { // before that, the call would end the upload
+		if session.Status == uploads.StatusStored { // else it has a file, but forget could still end the upload
 			f.forget(ctx, upload)
 		}
 		return client.Storage.Get(ctx, to.at.in, session.FileID)
@@ -190,8 +190,8 @@ func (f *Fs) store(ctx context.Context, upload api.OpaqueID, to target) (*storag
 
 // storedSince returns the file that is to get a version, if it has got the content since it was
 // listed: then the response to an earlier update was lost. It is an error if the file has got
-// another version. A mount repeats a refused update without end, so that is found before all
-// content is sent.
+// another version. The platform would refuse the update too, but only after all content was
+// sent, and a mount repeats a refused update without end.
 func (f *Fs) storedSince(ctx context.Context, to target) (*storage.Node, error) {
 	if to.replaces == nil || to.replaces.version == "" {
 		return nil, nil //nolint:nilnil // nothing is known
@@ -230,14 +230,18 @@ func (f *Fs) forget(ctx context.Context, upload api.OpaqueID) {
 // its content complete. If it still accepts content, the call that completes it had no
 // effect, and is repeated: its errors are ignored, as the state of the upload decides.
 func (f *Fs) await(ctx context.Context, upload api.OpaqueID, becomesFile bool) (*uploads.Upload, error) {
-	const longest, most, part = 5 * time.Second, 15, 3 // 15 reads take about a minute
-	var lost, open int                                 // reads in a row without a response, or with an open upload
+	const (
+		longestPause  = 5 * time.Second
+		mostReads     = 15 // about a minute
+		completeEvery = 3  // reads
+	)
+	var unanswered, open int // reads in a row without a response, or with an upload that accepts content
 	client := f.session.client.Uploads
-	for pause := 100 * time.Millisecond; ; pause = min(2*pause, longest) {
+	for pause := 100 * time.Millisecond; ; pause = min(2*pause, longestPause) {
 		u, err := client.Get(ctx, upload)
 		switch {
-		case ambiguous(err) && lost < most:
-			lost++
+		case ambiguous(err) && unanswered < mostReads:
+			unanswered++
 		case err != nil:
 			return nil, err
 		case u.Status.Failed():
@@ -245,12 +249,12 @@ func (f *Fs) await(ctx context.Context, upload api.OpaqueID, becomesFile bool) (
 		case u.FileID != "", u.Status == uploads.StatusStored, u.Status == uploads.StatusComplete && !becomesFile:
 			return u, nil
 		case u.Status != uploads.StatusReady && u.Status != uploads.StatusUploading:
-			lost, open = 0, 0
-		case open == most:
+			unanswered, open = 0, 0
+		case open == mostReads:
 			return nil, fmt.Errorf("%w: the upload is %s, and cannot be completed", api.ErrUnavailable, u.Status)
 		default:
-			lost, open = 0, open+1
-			if open%part == 0 {
+			unanswered, open = 0, open+1
+			if open%completeEvery == 0 {
 				_ = client.Complete(ctx, upload)
 			}
 		}
