@@ -43,8 +43,9 @@ func (l kvLedger) put(
 	return l.publish(ctx, msg, latest, ttl)
 }
 
-// remove deletes a key, as a purge of a bucket does. It requires that the revision of the
-// latest entry of the key is latest.
+// remove deletes a key as [jetstream.KeyValue.Purge] does: by a message that replaces all
+// entries of the key (a rollup) and expires after markerTTL. It requires that the revision of
+// the latest entry of the key is latest.
 func (l kvLedger) remove(ctx context.Context, key string, latest uint64) error {
 	msg := &nats.Msg{Subject: l.subject(key), Header: nats.Header{
 		jetstream.MsgRollup: {jetstream.MsgRollupSubject},

@@ -97,8 +97,8 @@ type Sight struct {
 const maxDifferences = 1000
 
 // Look compares a response with the type of out, the argument of a call, which is not
-// changed. Only envelopes are compared: a text has no members, and a type of the program need
-// not have all of them.
+// changed. It compares only if out is a type of the SDK ([decode.Envelope]): a program that
+// passes a type of its own need not declare all members.
 //
 // The response is read once, whatever its size. Of a list the first 100 elements are
 // compared, and of the others one in 100.

@@ -135,9 +135,8 @@ func (w *watchdog) forDrain() *watchdog {
 }
 
 // readAll reads a body into one buffer of the right size. For a body over the limit it
-// returns the beginning and api.ErrTooLarge. A text that fills at most half of a largest
-// buffer is copied, so that the caller does not hold the rest of the buffer. Such a buffer,
-// and one of a text over the limit, is kept for a later call (keepBuffer).
+// returns the beginning and api.ErrTooLarge. If a text leaves half of a buffer of the
+// largest size empty, it is copied, and the buffer is kept for a later call.
 func (c *Client) readAll(resp *http.Response, limit int64) ([]byte, error) {
 	size := int64(4 << 10)
 	if resp.ContentLength >= 0 {
@@ -149,7 +148,6 @@ func (c *Client) readAll(resp *http.Response, limit int64) ([]byte, error) {
 		buf = buf[:len(buf)+n]
 		switch {
 		case int64(len(buf)) > limit:
-			c.keepBuffer(buf) // only a largest one is kept: of a text in it, read does not use the beginning
 			return buf[:limit], api.ErrTooLarge
 		case err != nil:
 			isLargest := int64(cap(buf)) > limit

@@ -567,7 +567,8 @@ func (x *exchange) read(ctx context.Context, resp *http.Response) error {
 	if !success || err == nil {
 		return err
 	}
-	if tooLarge { // any other beginning of a body is kept, for WithResponse
+	if tooLarge { // after other errors, x.body is what was read, for WithResponse
+		x.client.keepBuffer(x.body)
 		x.body = nil
 	}
 	return x.masked(err)

@@ -47,8 +47,8 @@ func (h *Handlers) Routes() []*wire.Route {
 		wire.Form("question context surface client"))}
 }
 
-// howTo answers a question about the API, or asks back. A user has one question at a
-// time: claimAnswer refuses another one, and else returns after the time of an answer.
+// howTo answers a question about the API, or asks back. The answer comes after a simulated
+// delay (claimAnswer). Until then, further questions of the user are refused.
 func (h *Handlers) howTo(c *wire.Call) (wire.Object, error) {
 	question, _ := c.Field("question")
 	background, _ := c.Field("context")

@@ -2,7 +2,6 @@ package realtime
 
 import (
 	"context"
-	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -180,7 +179,7 @@ func (h *Handlers) eventData(row uint32) wire.Object {
 		data = append(data, wire.Member{"user_id", user})
 	}
 	if d := l.Detail(row); d != nil {
-		data = append(data, wire.FromMap(maps.Clone(d.Extra))...)
+		data = append(data, wire.FromMap(d.Extra)...)
 	}
 	if len(wire.Encode(data)) > eventDataMost {
 		return nil
