@@ -214,9 +214,9 @@ func (p *startPage) hasFile() bool { return p.dir != "" }
 
 // newStartPage returns a page that redirects the browser to the login URL, so that this
 // is not on the command line, where other users could see it. It returns nil if the
-// browser opens the login URL directly. In automatic mode the page has no file if the
-// browser cannot read one or it cannot be written: then the browser opens the local address
-// of the page.
+// browser opens the login URL directly ([OpenModeDirect]). The page is a file for
+// [OpenModePage], and in automatic mode if the file can be written and the browser can read
+// it. Otherwise it has no file, and the browser opens the local address of the page.
 func (s *signIn) newStartPage(ctx context.Context, r *receiver, b *opener, address string) (*startPage, error) {
 	if s.OpenMode == OpenModeDirect {
 		return nil, nil

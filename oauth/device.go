@@ -136,8 +136,11 @@ func (s *signIn) readDevice(a *deviceAnswer, requested time.Time) (*deviceAuthor
 		withCode = ""
 	}
 	d := &deviceAuthorization{
-		DeviceCode: DeviceCode{code, a.VerificationURI, withCode, requested.Add(deviceLife)},
-		secret:     a.DeviceCode, interval: intervalDefault,
+		DeviceCode: DeviceCode{
+			UserCode: code, VerificationURI: a.VerificationURI, VerificationURIComplete: withCode,
+			Expires: requested.Add(deviceLife),
+		},
+		secret: a.DeviceCode, interval: intervalDefault,
 	}
 	if a.ExpiresIn > 0 && a.ExpiresIn < lifetime(deviceLife/time.Second) {
 		d.Expires = requested.Add(time.Duration(a.ExpiresIn) * time.Second)

@@ -616,8 +616,8 @@ func (s *signIn) grantOf(ctx context.Context, t *Token, signInErr error) (*Grant
 	return s.grant(r), signInErr
 }
 
-// grant returns the Grant of a stored token. Its Withheld fields report which of the access
-// that c requests the token does not have.
+// grant returns the Grant of a stored token. AdminWithheld and AccountSettingsWithheld report
+// access that c requests and the token does not have.
 func (c *Config) grant(r *tokenRecord) *Grant {
 	hasFullAccess := r.Scopes == nil
 	isOfAccount := func(g GrantedScope) bool { return g.EntityType == EntityTypeUserDetails }

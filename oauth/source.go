@@ -536,7 +536,7 @@ func (s *Source) exchange(ctx context.Context, r *lockedRecord) error {
 		ClientID: r.Token.ClientID, RefreshToken: r.Token.RefreshToken.Secret, Resource: r.Token.Resource,
 	})
 	if err == nil {
-		return s.saveRenewed(ctx, r, &pendingWrite{r.Token.RefreshToken, r.Token.refreshedBy(t)})
+		return s.saveRenewed(ctx, r, &pendingWrite{used: r.Token.RefreshToken, token: r.Token.refreshedBy(t)})
 	}
 	outcomeIsKnown := r.noteFailure(historyBefore, err, sending.notSent(err))
 	if !outcomeIsKnown {

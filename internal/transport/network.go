@@ -56,7 +56,7 @@ var (
 // sent once, except to follow a redirect.
 func (s *sender) sendOnce(x *exchange, req *http.Request) (*http.Response, error) {
 	sends := x.unsettled.Add(1)
-	followsRedirect := req.Response != nil
+	followsRedirect := req.Response != nil // which net/http sets to the redirect
 	if sends > 1 && x.request.Replay == api.ReplayOnce && !followsRedirect {
 		x.unsettled.Add(-1)
 		closeBody(req)
@@ -278,9 +278,9 @@ func (x *exchange) fixLocation(resp *http.Response) {
 }
 
 // checkRedirect follows up to 10 redirects within one origin, and only for requests
-// without a body and without a secret in the header or path. That of a request with Hop
-// has a secret address, to which followRedirect sends another request. The response of
-// any other redirect is returned and becomes an error.
+// without a body and without a secret in the header or path. It does not follow that of a
+// request with Hop, such as a download, whose new address is a secret: followRedirect
+// requests that. The response of any other redirect is returned and becomes an error.
 func checkRedirect(req *http.Request, via []*http.Request) error {
 	const most = 10
 	first := via[0]
