@@ -239,13 +239,8 @@ func (w *Walk) deliverSlice(ctx context.Context, yield func(*Event, error) bool)
 				return errStopped
 			}
 		}
-		w.seen.pages++
 		next = pg.Page.next
-		nextHasCursor := next != "" && !strings.HasPrefix(next, offsetPrefix)
-		w.foundMore = w.foundMore || nextHasCursor // so there were events, although the caller may see none
-		w.advance(next)
-		w.pagesLeft-- // below 0 without a limit (pauseAfter)
-		w.paused = w.pagesLeft == 0 && !w.state.Done
+		w.endPage(next)
 		if w.paused {
 			return nil
 		}
@@ -422,6 +417,17 @@ func (w *Walk) nack(id api.OpaqueID) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.state.Passed = slices.DeleteFunc(w.state.Passed, func(passed uint64) bool { return passed == hash(id) })
+}
+
+// endPage counts a page whose events are delivered, moves the walk to the next one, and sets
+// whether the loop pauses between the two.
+func (w *Walk) endPage(next string) {
+	w.seen.pages++
+	nextHasCursor := next != "" && !strings.HasPrefix(next, offsetPrefix)
+	w.foundMore = w.foundMore || nextHasCursor // so there were events, although the caller may see none
+	w.advance(next)
+	w.pagesLeft-- // below 0 without a limit (pauseAfter)
+	w.paused = w.pagesLeft == 0 && !w.state.Done
 }
 
 const noPage = "" // in advance
