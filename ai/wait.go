@@ -112,7 +112,7 @@ func (w *waiting) awaitEnd(ctx context.Context) (*Turn, error) {
 		if changed {
 			pause = min(pause, busyInterval)
 		}
-		return false, pause - took, nil
+		return false, pause - took, nil // so that the reads are a pause apart
 	})
 	if err != nil {
 		return nil, w.turnError(withLast(w.op, err, stepErr))

@@ -198,8 +198,8 @@ func idAndAddresses(all []*Access, person api.Person) (user api.ID, addresses ma
 	return user, addresses, nil
 }
 
-// remove removes one access: an invitation, a grant or a membership. It is no
-// error if that is gone already, as the platform itself says.
+// remove removes one access: an invitation, a grant or a membership. It returns nil if the
+// platform, and not a proxy, says that this is gone already.
 func (s *Service) remove(ctx context.Context, a *Access, opts []api.CallOption) error {
 	who := api.Person(a.User)
 	if a.User == "" {

@@ -251,8 +251,8 @@ func (f *follower) moveBackFromFuture(ctx context.Context) error {
 		return err
 	}
 	if f.Newest.After(now.Add(clockSkew)) {
-		isBehind := !end.After(time.Now().Add(clockSkew)) // the server's clock, at present
-		if isBehind {
+		serverIsBehind := !end.After(time.Now().Add(clockSkew)) // at present: the local clock has passed the end
+		if serverIsBehind {
 			return nil
 		}
 		f.Newest = time.Time{}

@@ -81,9 +81,9 @@ func (s *Service) newPace(interval time.Duration) *pace {
 }
 
 // Step searches the log if a search is due, and delivers its events. It returns when to
-// call it again; a zero time means that Until is reached. Before that time, and after
-// Notify was called, it costs nothing. It blocks while a search waits for the rate
-// limits and while the handler runs. After two pages of events it returns, and the next
+// call it again; a zero time means that Until is reached. Call it sooner if the function of
+// [Stepper.Notify] was called. A call before a search is due costs nothing. Step blocks while
+// a search waits for the rate limits and while the handler runs. After two pages of events it returns, and the next
 // step is due at once, so that others can take their turn.
 //
 // A temporary failure is reported to OnRetry, and the returned time is that of the next

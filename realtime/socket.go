@@ -302,13 +302,13 @@ func (n *session) end() {
 // that reads the changes.
 func (n *session) read() error {
 	for {
-		b, text, err := n.conn.ReadMessage()
+		b, isText, err := n.conn.ReadMessage()
 		if err != nil {
 			return err
 		}
 		n.alive()
-		f, ok := readFrame(b)
-		if !text || !ok {
+		f, isFrame := readFrame(b)
+		if !isText || !isFrame {
 			n.s.changeStatus(func(st *Status) { st.Discarded++ })
 			continue
 		}

@@ -400,12 +400,12 @@ func (l *looker) scalar(t reflect.Type, at Place) error {
 	if err != nil {
 		return err
 	}
-	v, ok := decode.Fits(t, raw)
+	v, fits := decode.Fits(t, raw)
 	if t == reflect.TypeFor[api.Secret]() {
-		ok = kind == '"' || kind == '0' // a Secret decodes any other value as empty
+		fits = kind == '"' || kind == '0' // a Secret decodes any other value as empty
 	}
 	switch {
-	case !ok:
+	case !fits:
 		got, want := kindName(kind), kindOf(t)
 		if got == want { // it has a fraction, or is too large
 			want = "integer"
