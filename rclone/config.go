@@ -211,7 +211,8 @@ func newSession(ctx context.Context, opt *options, m configmap.Mapper) (*session
 		pools: map[int64]*pool.Pool{}, reading: make(chan struct{}, 1), plans: map[api.Profile]plan{},
 	}
 	client := []fastio.Option{
-		fastio.WithHTTPClient(fshttp.NewClient(ctx)), fastio.WithMaxWait(api.NoLimit),
+		fastio.WithHTTPClient(fshttp.NewClient(ctx)),
+		fastio.WithMaxWait(api.NoLimit), // a transfer waits for a rate limit of an hour instead of failing
 		fastio.WithUserAgent("rclone/" + strings.TrimPrefix(fs.Version, "v")),
 	}
 	if opt.APIKey != "" {

@@ -225,8 +225,8 @@ func (s *Service) DownloadFile(
 	return Received{Path: path, Name: n.Name, Version: options.version(n), Bytes: size}, nil
 }
 
-// node returns a node. Its ID is spelled as the caller has done it, and not as in the
-// response, so that the following requests have that spelling too.
+// node returns a node, whose ID is the argument instead of that of the response: the same ID
+// may be spelled in two ways, and the following requests have the spelling of the caller.
 func (s *Service) node(
 	ctx context.Context, in api.Profile, node api.OpaqueID, opts []api.CallOption,
 ) (*Node, error) {

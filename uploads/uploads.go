@@ -189,8 +189,8 @@ func (r *StartRequest) check(args, target input.Args) error {
 	return r.Target.check(target)
 }
 
-// check returns an error for a combination of fields that no call accepts. Target is
-// for the errors.
+// check returns an error for a combination of fields that no call accepts. The argument
+// target names the fields in the error.
 func (t *Target) check(target input.Args) error {
 	isFileShare := t.Profile.Kind == api.ProfileKindFileShare
 	switch {
