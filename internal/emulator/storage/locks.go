@@ -59,7 +59,7 @@ func (h *lockCalls) fileToLock(c *wire.Call) (world.Store, *world.Node, error) {
 	return store, n, err
 }
 
-// lockOf returns the lock of a node, nil if it has none or it has expired.
+// lockOf returns the lock of a node, nil without one or after its end.
 func (h *Handlers) lockOf(n *world.Node) *lock {
 	l := h.locks[n.ID]
 	if l == nil || !h.w.Now().Before(l.ends) {

@@ -21,10 +21,10 @@ import (
 // CodeNoPreview is the code of a preview that does not exist.
 const CodeNoPreview = 143705
 
-// previewTypes returns the kinds of previews, with the files they are made of; "" is any.
+// previewTypes returns the kinds of previews, with the prefixes of the media types that have them.
 func previewTypes() map[string][]string {
 	return map[string][]string{
-		"bin":         {""},
+		"bin":         {""}, // any media type
 		"thumbnail":   {"image/", "video/", "application/pdf"},
 		"image":       {"image/", "application/pdf"},
 		"hlsstream":   {"video/", "audio/"},
@@ -103,7 +103,7 @@ func FirstFile(c *wire.Call, kind string) (wire.Object, error) {
 // segment is the second file of a preview that is a stream.
 const segment = "1.ts"
 
-// firstFileName returns the name of the first file of a preview.
+// firstFileName returns the name of the file of a preview that clients read first.
 func firstFileName(kind string) string {
 	return map[string]string{
 		"bin": "preview.bin", "thumbnail": "preview.png", "image": "preview.png", "hlsstream": "playlist.m3u8",
@@ -128,8 +128,8 @@ func (h *contents) newPreviewToken(c *wire.Call, store world.Store, n *world.Nod
 
 const thumbnail = 96 // pixels
 
-// readPreview returns the file of a preview that the path names, for a token in the
-// path. The emulator makes pictures and first files itself; other previews are the file
+// readPreview sends a file of a preview; the path has its name, and a token. The emulator makes
+// pictures, playlists and the pages of spreadsheets itself; other previews are the stored file
 // as it is.
 func (h *contents) readPreview(c *wire.Call) (wire.Object, error) {
 	n, err := h.nodeOfToken(c, c.Segment("download_token"), previewScope)
@@ -154,8 +154,8 @@ func (h *contents) readPreview(c *wire.Call) (wire.Object, error) {
 	return world.ServeVersion(c, n, n.Current())
 }
 
-// pictureOf returns the picture in a file. Of another file it draws one, whose color
-// depends on the name.
+// pictureOf returns the picture in a file. For a file without one it draws a picture, whose
+// color depends on the name.
 func pictureOf(n *world.Node) image.Image {
 	if picture, _, err := image.Decode(n.Current().Open()); err == nil {
 		return picture

@@ -120,7 +120,7 @@ func (h *Handlers) NewVersion(n *world.Node, content world.Version, user, event 
 }
 
 // PutFile adds a file in a folder, or a version to the file to replace (to.File) or the
-// file of that name. If a folder has the name, the file gets a number behind it.
+// file of that name. If a folder has the name, a number is added to that of the file.
 func (h *Handlers) PutFile(to Place, name string, content world.Version, user string) *world.Node {
 	updated, added := h.w.KindOf(to.In.Owner)+"_storage_file_updated", h.w.KindOf(to.In.Owner)+"_storage_file_added"
 	if n := h.w.AnyNode(to.File); n != nil && !h.w.InTrash(n) {
@@ -152,8 +152,8 @@ func (h *Handlers) ReplacedBy(to Place, name string) *world.Node {
 		return nil
 	}
 	folder := to.Folder
-	for name := range to.foldersOfPath() {
-		n := h.childNamed(to.In.Owner, folder, name)
+	for next := range to.foldersOfPath() {
+		n := h.childNamed(to.In.Owner, folder, next)
 		if n == nil {
 			return nil
 		}

@@ -93,7 +93,7 @@ func (h *contents) fileToRead(c *wire.Call) (world.Store, *world.Node, error) {
 }
 
 // checkReadable returns why the caller, who has opened the storage, may not have the content
-// of a node or previews of it, nil if it may.
+// of a node or previews of it, nil if the caller may.
 func (h *contents) checkReadable(store world.Store, n *world.Node) error {
 	if !n.HasContent() {
 		return wire.Refuse(http.StatusNotAcceptable, CodeNoContent, "A "+n.Kind+" has no content.")
@@ -101,8 +101,8 @@ func (h *contents) checkReadable(store world.Store, n *world.Node) error {
 	return cmp.Or(h.refuseGuest(store), n.RefuseServe())
 }
 
-// refuseGuest returns a refusal if the storage is that of a share that no guest may download
-// from, and the caller is one.
+// refuseGuest returns a refusal if the caller is a guest of a share from which guests may not
+// download.
 func (h *contents) refuseGuest(store world.Store) error {
 	share := h.w.Share(store.Profile)
 	if share != nil && share.Value.Security() == world.SecurityHigh && !store.Insider(h.w) {
@@ -138,7 +138,7 @@ func (h *contents) nodeOfToken(c *wire.Call, token, scope string) (*world.Node, 
 }
 
 // newReadToken returns a token for the download of a node, also of an older version, and
-// writes its event. It only checks the version: the call with the token names it again.
+// writes its event. The version is only checked here: the call with the token names it again.
 func (h *contents) newReadToken(c *wire.Call, store world.Store, n *world.Node) (wire.Object, error) {
 	if _, err := versionOfQuery(c, n); err != nil {
 		return nil, err

@@ -172,8 +172,8 @@ type keyset struct {
 
 const keysetQuery = "sort_by sort_dir page_size cursor"
 
-// readKeyset reads the order, size and cursor of a page of a list that is continued behind
-// the last node (keyset), by default in ascending order of names.
+// readKeyset reads the order, size and cursor of a page of nodes. The default order is by name,
+// ascending. A cursor is the position of the last node of a page, not an offset (keyset).
 func readKeyset(c *wire.Call) keyset {
 	q := keyset{by: cmp.Or(c.Value("sort_by"), "name"), size: nodePageSize(c), cursor: c.Value("cursor")}
 	c.Check.InvalidIf(!slices.Contains([]string{"name", "updated", "created", "type"}, q.by),
@@ -306,9 +306,9 @@ func (h *Handlers) ScopeOfPath(c *wire.Call) (string, error) {
 	return id, h.w.RefuseUnreadable(c.Key, world.Venue{Profile: id})
 }
 
-// refuseVisit returns a refusal if the caller has no access to a share. Members have it
-// without a password. Others have it if the share admits them without a role; if it has a
-// password, a header must hold a token for that.
+// refuseVisit returns a refusal if the caller has no access to a share. Members need no
+// password. Others have access if the share admits them without a role; for a share with a
+// password, they must send a token for the password in a header.
 func (h *Handlers) refuseVisit(c *wire.Call, id string) error {
 	share := &h.w.Share(id).Value
 	if c.Key != nil {
@@ -389,7 +389,7 @@ func (h *Handlers) NodeObject(store world.Store, n *world.Node, lv wire.Level) w
 // putDetails adds the members of a node that say when and where it was deleted, its title
 // and description, and the share to which a link leads.
 func (h *Handlers) putDetails(r *wire.Row, store world.Store, n *world.Node) {
-	d := cmp.Or(h.details[n.ID], &details{deleted: n.Updated})
+	d := cmp.Or(h.details[n.ID], &details{deleted: n.Updated}) // the default of detailsOf
 	r.PutIf(n.Trashed, wire.Standard, "deleted", wire.Stamp(d.deleted.Unix()))
 	r.PutIf(n.Trashed, wire.Standard, "deleted_from", folderID(store, n))
 	r.PutIf(d.title+d.short != "", wire.Standard, "metadata", wire.Object{{"title", d.title}, {"short", d.short}})

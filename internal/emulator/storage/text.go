@@ -89,8 +89,8 @@ func (s *selection) matches(k Chunk) bool {
 		strings.Contains(strings.ToLower(k.Text), strings.ToLower(s.words))
 }
 
-// readText returns the selected chunks of a text. A cursor is bound to the selection; if
-// the file was replaced since, it returns no chunks.
+// readText returns the selected chunks of a text. A cursor is valid only for the same
+// selection; if the file was replaced after it was issued, there are no chunks.
 func (h *contents) readText(c *wire.Call, _ world.Store, n *world.Node) (wire.Object, error) {
 	s := readSelection(c)
 	if err := c.Check.Err(); err != nil {
@@ -118,9 +118,9 @@ func (h *contents) readText(c *wire.Call, _ world.Store, n *world.Node) (wire.Ob
 	return append(text, wire.Member{Key: "next_cursor", Value: cursor}), nil
 }
 
-// textObject renders the chunks of a text that s selects, at most s.limit chunks with at
-// most s.bytes bytes together: the chunk that exceeds these is cut. With a limit of 0 it
-// selects none. It returns the index of the next chunk, 0 after the last.
+// textObject renders the chunks of a text that s selects: at most s.limit chunks, with at
+// most s.bytes bytes together. The chunk that exceeds s.bytes is cut. It returns the index of
+// the next chunk, 0 if none is left or the limit is 0.
 func textObject(n *world.Node, s *selection) (o wire.Object, next int) {
 	chunks, pages := ChunksOf(n)
 	rows, truncated, bytesLeft := []wire.Object{}, false, s.bytes

@@ -233,8 +233,8 @@ func (h *Handlers) targetFolder(c *wire.Call, store world.Store, n *world.Node) 
 }
 
 // resolveConflict returns the name that a node gets in a folder. A file or note keeps its
-// name: a file or note that has the name there goes to the trash, and a lock of another
-// user on that is a refusal. For any other two nodes of one name, it returns a free name.
+// name: a file or note that has the name there goes to the trash; if another user has locked
+// that one, the call is refused. For any other two nodes of one name, it returns a free name.
 func (h *Handlers) resolveConflict(c *wire.Call, store world.Store, n *world.Node, parent string) (string, error) {
 	taken := h.childNamed(store.Owner, parent, n.Name)
 	switch {
@@ -357,10 +357,10 @@ func (h *Handlers) emptyTrash(c *wire.Call, store world.Store) (wire.Object, err
 	return nil, nil
 }
 
-// deleteForGood deletes a node for good, and a folder with all that is in it. The platform
-// writes no event for that, but one for each File Share of a file that is gone.
+// deleteForGood deletes a node for good, and a folder with all that is in it. As on the
+// platform, it writes events only for the File Shares of deleted files, which end.
 func (h *Handlers) deleteForGood(c *wire.Call, store world.Store, n *world.Node) {
-	for _, id := range slices.Clone(h.w.FileShareIDs()) {
+	for _, id := range slices.Clone(h.w.FileShareIDs()) { // EndFileShare changes the list
 		f := h.w.FileShare(id)
 		shared := h.w.NodeOrTrash(f.Workspace, f.Node)
 		if shared == n || shared != nil && h.w.InFolder(shared, n.ID) {

@@ -79,8 +79,8 @@ func (h *versions) restoreVersion(c *wire.Call, store world.Store, n *world.Node
 	return wire.Object{{"node", h.tree.NodeObject(store, n, c.Out.Level)}}, nil
 }
 
-// restoredName returns the name of the event of a restored version. A share has none of
-// its own: there its file is updated.
+// restoredName returns the name of the event of a restored version. Shares do not have this
+// event: a restored version is an update of the file there.
 func restoredName(store world.Store, h *Handlers) string {
 	if h.w.KindOf(store.Owner) == wire.KindShare {
 		return eventName(store, h, "file_updated")
