@@ -88,7 +88,7 @@ func (h *extractor) extract(c *wire.Call, id string, n *world.Node) (wire.Object
 	}
 	uri := "/current/workspace/" + id + "/jobs/status/"
 	if h.allExtracted(n, fields) {
-		return extractAnswer(nil, n, fields, "already_extracted", uri), nil
+		return extractAnswer(nil, n, fields, "already_extracted", uri), nil // nil: no job
 	}
 	j := h.queueExtraction(c, n, jobSingle, fields)
 	return c.Accepted(extractAnswer(wire.Hyphenated(j.id), n, fields, j.status, uri))
@@ -133,8 +133,8 @@ func (h *extractor) extractAll(c *wire.Call, id string) (wire.Object, error) {
 	})
 }
 
-// queueExtraction adds a job, which ends after extractTime. It first fails, and is repeated,
-// as often as the option ExtractRetries says.
+// queueExtraction adds a job, which is tried after extractTime. As many attempts as the option
+// ExtractRetries says fail, and each is followed by another one after extractTime.
 func (h *extractor) queueExtraction(c *wire.Call, n *world.Node, kind string, fields []string) *extraction {
 	j := &extraction{
 		id:        world.Opaque('9', h.w.Options.Seed, h.w.NextSerial()), // 9 begins the ids of AI jobs
@@ -185,8 +185,8 @@ func (h *extractor) finish(j *extraction, retries int) {
 
 // storeFacts stores the facts that a text states as "label: value", and a category. It
 // returns the names of their fields. Facts that users have written stay. A job that names
-// fields changes no facts of others. Fields with a list of allowed values are filled by
-// the category only; every workspace has the two fields of it.
+// fields changes only the facts of these. The fields with a list of allowed values, category
+// and sub_category, are filled by categoryOf only; every workspace has them.
 func (h *extractor) storeFacts(j *extraction, text string) []string {
 	v := h.area.vocabularyOf(j.workspace)
 	var names []string
@@ -219,8 +219,8 @@ func (h *extractor) storeFacts(j *extraction, text string) []string {
 	return names
 }
 
-// fieldFor returns the field of a label. If there is none, it creates one for the
-// value if mayAdd and the workspace has room, and otherwise returns nil.
+// fieldFor returns the field of a label, or the one that it was merged into. If there is none,
+// it adds one for the value, or returns nil if mayAdd is false or the workspace has no room.
 func (h *Handlers) fieldFor(v *vocabulary, label string, value any, mayAdd bool) *metaField {
 	for _, f := range v.fields {
 		if foldName(f.name) == foldName(label) {
@@ -244,8 +244,8 @@ func parseStatement(line string) (label string, value any, isStatement bool) {
 	return label, typedValue(text), hasColon && isLabel && text != ""
 }
 
-// categoryOf returns the category and subcategory of a file: those of the first word of a
-// table that the name or the text of the file has, and Other for both if it has none.
+// categoryOf returns the category and subcategory of a file: those of the first word in a table
+// that occurs in the name or the text of the file. If no word does, both are Other.
 func categoryOf(n *world.Node, text string) (category, sub string) {
 	words := strings.ToLower(n.Name + " " + text)
 	for _, row := range [...]struct{ word, category, sub string }{

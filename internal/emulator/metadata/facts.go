@@ -231,7 +231,7 @@ func readFact(c *wire.Call, v *vocabulary, name string, value any) (written, boo
 func (h *Handlers) deleteFacts(c *wire.Call, id string) (wire.Object, error) {
 	var keys []string
 	if _, sent := c.Query["keys"]; sent {
-		if err := json.Unmarshal([]byte(c.Value("keys")), &keys); err != nil || keys == nil {
+		if err := json.Unmarshal([]byte(c.Value("keys")), &keys); err != nil || keys == nil { // nil: the JSON is null
 			c.Check.Mistyped("keys", "array of string")
 		}
 	}
@@ -338,7 +338,7 @@ func fitValue(kind string, value any) (any, bool) {
 	}
 }
 
-// fitNumber converts a number, or the text of one without separators or currency. It
+// fitNumber converts a number, or a text that is one without separators or currency. It
 // returns false for any other value, and for a fraction if the type is int.
 func fitNumber(kind string, value any) (any, bool) {
 	n, isNumber := value.(json.Number)

@@ -103,8 +103,8 @@ func (v *vocabulary) withMerged(f *metaField) []*metaField {
 	return wire.Filter(v.fields, func(g *metaField) bool { return v.liveField(g.name) == f })
 }
 
-// fieldsLeft returns how many more fields a vocabulary may have. The limit is an option, 0
-// for none.
+// fieldsLeft returns how many more fields a vocabulary may have. The limit is an option; 0
+// means that there is no limit.
 func (h *Handlers) fieldsLeft(v *vocabulary) int {
 	if h.w.Options.Metadata.FieldLimit == 0 {
 		return math.MaxInt32
@@ -486,8 +486,8 @@ func (h *Handlers) mergeCandidates(c *wire.Call, id string) (wire.Object, error)
 }
 
 // proposals returns the pairs of similar fields, those with the fewest files first.
-// The source of a pair is the field with fewer files or, with as many, the younger
-// one.
+// The source of a pair is the field with fewer files or, if both have equally many, the
+// younger one.
 func (h *Handlers) proposals(workspaceID string, v *vocabulary) []proposal {
 	counts := map[*metaField]int{}
 	for _, f := range v.fields {
@@ -532,8 +532,8 @@ func foldName(name string) string {
 	}, strings.ToLower(name))
 }
 
-// concept returns a name in which each word is replaced by one of its synonyms, always
-// the same.
+// concept returns a name in which synonyms are replaced by the same word (amount and sum by
+// total), so that it is equal for names that mean the same.
 func concept(name string) string {
 	words := strings.FieldsFunc(strings.ToLower(name), func(r rune) bool { return strings.ContainsRune(fieldSpacers, r) })
 	for i, word := range words {

@@ -99,8 +99,8 @@ func parseClauses(text string) ([]clause, bool) {
 	return readClauses(list)
 }
 
-// isMetBy reports whether a node meets a condition. A node without any facts meets none,
-// and a comparison requires a value of the field.
+// isMetBy reports whether a node meets a condition. A node without any facts does not meet
+// not_exists either, and a comparison requires a value of the field.
 func (cl clause) isMetBy(h *Handlers, n *world.Node) bool {
 	if len(h.metadata.facts[n.ID]) == 0 {
 		return false
@@ -275,7 +275,7 @@ func (f *savedFilter) object(lv wire.Level) wire.Object {
 	r.Put(wire.Terse, "name", f.name)
 	r.Put(wire.Terse, "description", wire.TextOrNull(f.description))
 	r.Put(wire.Standard, "predicate", f.predicate)
-	var projection any
+	var projection any // nil is null in JSON; a nil map would be []
 	if f.projection != nil {
 		projection = f.projection
 	}
@@ -288,7 +288,7 @@ func (f *savedFilter) object(lv wire.Level) wire.Object {
 }
 
 // listFilters returns a page of the saved filters of a workspace. Deleted ones are nil in
-// the list. The response does not have the member page_size, which other lists have.
+// h.metadata.filters. The response does not have the member page_size, which other lists have.
 func (h *Handlers) listFilters(c *wire.Call, id string) (wire.Object, error) {
 	p := h.readPage(c, c.Integer("page_size", filterListSize, 1, filterListMost))
 	shown := renderPage(h, p, h.metadata.filters, func(f *savedFilter) wire.Object {
@@ -325,8 +325,8 @@ func (h *Handlers) createFilter(c *wire.Call, id string) (wire.Object, error) {
 }
 
 // readSavedFilter reads a filter from the body of a call. It refuses a name that another
-// filter of the workspace has, except for replaced, the filter that it replaces (nil if it
-// is new). The conditions are checked, but not whether their fields exist.
+// filter of the workspace has. The filter that the call replaces (replaced, nil for a new
+// one) may have it. The conditions are checked, but not whether their fields exist.
 func (h *Handlers) readSavedFilter(c *wire.Call, workspaceID string, replaced *savedFilter) (*savedFilter, error) {
 	body := c.JSON
 	f := &savedFilter{
@@ -364,7 +364,7 @@ func (h *Handlers) filterOfPath(find finder) func(*wire.Call) (*savedFilter, err
 			return nil, err
 		}
 		for _, f := range h.metadata.filters {
-			if f != nil && f.id == id && f.workspace == workspace {
+			if f != nil && f.id == id && f.workspace == workspace { // nil: a deleted filter
 				return f, nil
 			}
 		}
@@ -401,13 +401,13 @@ func (h *Handlers) deleteFilter(c *wire.Call) (wire.Object, error) {
 		return nil, err
 	}
 	filters := h.metadata.filters
-	filters[slices.Index(filters, f)] = nil // its place stays taken, so that cursors keep theirs
+	filters[slices.Index(filters, f)] = nil // not removed, so that the indexes in cursors stay valid
 	h.w.MarkChanged(h.w.Now(), f.workspace, fieldMetadata)
 	return nil, nil
 }
 
 // filterNodes returns the nodes that meet a saved filter, up to a limit. The platform
-// sorts them after the limit is applied, so that the first ones may be missing.
+// sorts them after the limit is applied, so nodes that would come first may be missing.
 func (h *Handlers) filterNodes(c *wire.Call, f *savedFilter) (wire.Object, error) {
 	by, fact, descending := c.Value("sort_field"), c.Value("sort_metadata_field"), c.Value("sort_dir") == "desc"
 	c.Check.InvalidIf(by != "" && fact != "", "sort_field", "Not with sort_metadata_field.")
@@ -620,7 +620,7 @@ func timesIn(words []string, token string) int {
 }
 
 // searchCompound returns the nodes that meet the conditions in a form and, if there is
-// a content query, have its words. It requires a plan with AI, and the index.
+// a content query, have its words. The plan must include AI, and the workspace an index.
 func (h *Handlers) searchCompound(c *wire.Call, id string) (wire.Object, error) {
 	if err := h.w.RefuseWithout(world.FeatureAI); err != nil {
 		return nil, err
@@ -666,8 +666,8 @@ func compoundLimit(c *wire.Call) (asked any, limit int) {
 }
 
 // compoundSearch returns the nodes that meet the conditions and have all words in their names
-// or contents. With words, the count is a lower bound, because only nodes with an index
-// are found. asked is the requested limit if it was out of range, else nil.
+// or contents. With words, nodes that are not indexed are not found: if there are any, the
+// count is a lower bound. asked is the requested limit if it was out of range, else nil.
 func (h *Handlers) compoundSearch(
 	c *wire.Call, workspaceID string, clauses []clause, words []string, asked any, limit int,
 ) (wire.Object, error) {

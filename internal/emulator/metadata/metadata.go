@@ -259,8 +259,8 @@ func clamped(c *wire.Call, name string, fallback, most int) int {
 	return max(1, min(c.Integer(name, fallback, -unbounded, unbounded), most))
 }
 
-// checkFieldName adds an error of a parameter to the check if the name of a field that it
-// has is blank or too long.
+// checkFieldName adds an error of the parameter param to the check if its value, the name of
+// a field, is blank or too long.
 func checkFieldName(check *wire.Check, param, name string) {
 	switch {
 	case strings.TrimSpace(name) == "":
@@ -285,7 +285,7 @@ func (h *Handlers) parentOf(n *world.Node) string {
 	return cmp.Or(wire.Hyphenated(n.Parent), world.RootFolder)
 }
 
-// identity renders what identifies a node beside its metadata: id, name and folder, and
+// identity renders members of a node that are sent with its metadata: id, name and folder, and
 // from the level standard on size, version, state and times.
 func (h *Handlers) identity(n *world.Node, lv wire.Level) wire.Object {
 	r := wire.Row{Level: lv}
@@ -303,7 +303,7 @@ func (h *Handlers) identity(n *world.Node, lv wire.Level) wire.Object {
 }
 
 // eligible lists the files and notes of a workspace that the filters of the call select,
-// in the trash or not.
+// including those in the trash.
 func (h *Handlers) eligible(c *wire.Call, id string) (wire.Object, error) {
 	parent := wire.Plain(c.Value("parent_id"))
 	c.Check.MistypedIf(parent != "" && parent != world.RootFolder && parent != world.TrashFolder &&
@@ -376,7 +376,7 @@ func (h *Handlers) metadataDetails(c *wire.Call, id string) (wire.Object, error)
 	return world.NodesResponse(c, "objects", objects, failed)
 }
 
-// detailsObject renders the metadata of a node.
+// detailsObject renders the metadata of a node; as on the platform, node_id has the node itself.
 func (h *Handlers) detailsObject(n *world.Node, lv wire.Level) wire.Object {
 	return wire.Object{
 		{"metadata_facts", h.Facts(n, lv)},
