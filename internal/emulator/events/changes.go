@@ -98,8 +98,8 @@ func (h *Handlers) bootstrap(c *wire.Call, orgID, binding string, readable []str
 }
 
 // feedAnswer renders a page of the feed. The version of profiles is a hash of the ids of
-// the readable ones, so that a client sees when they change; items lists them, nil if the
-// response has only the version.
+// the readable ones, so that a client sees when they change. items renders these profiles; it
+// is nil if the response has only their version.
 func feedAnswer(
 	rows []wire.Object, cursor string, more bool, readable []string, items []wire.Object,
 ) (wire.Object, error) {

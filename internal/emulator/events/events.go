@@ -214,7 +214,7 @@ func (h *Handlers) startOfPage(c *wire.Call, q *Query) (*world.Position, bool) {
 // nextCursor returns the cursor of the next page, nil after the last one.
 func (h *Handlers) nextCursor(c *wire.Call, q *Query, page []uint32, more bool) any {
 	if !more || q.parent != "" || len(page) == 0 {
-		return nil
+		return nil // pages of the children of a parent event have an offset only
 	}
 	return h.w.Cursor(h.w.Log.Position(page[len(page)-1]), h.searchBinding(c, q))
 }
@@ -504,7 +504,7 @@ func (v *Viewer) mayAck(n uint32) bool {
 }
 
 // eventOfPath returns the row of the event in the path. It refuses an event that is not
-// visible yet, that the caller may not use (as may decides), or that is blocked.
+// visible yet, that may rejects, or whose organization blocks the location of the caller.
 func (v *Viewer) eventOfPath(c *wire.Call, may func(uint32) bool) (uint32, error) {
 	id := wire.Plain(c.Segment("event_id"))
 	switch {
@@ -563,7 +563,7 @@ func rowsOfQuery(l *world.Log, q *Query) []uint32 {
 // Routes returns the routes of the log of events.
 func (h *Handlers) Routes() []*wire.Route {
 	const event = "/current/event/{event_id}/"
-	const id = "/event_id:opaque_id:with or without hyphens" // a parameter of the path, as wire.Params reads it
+	const id = "/event_id:opaque_id:with or without hyphens" // for wire.Params: a slash begins a parameter of the path
 	return []*wire.Route{
 		wire.Get("events.Search", "/current/events/search/", h.search,
 			wire.Params(append(searchParams(), "cursor:string:the previous next_cursor", wire.OutputParam)...)),
@@ -578,16 +578,16 @@ func (h *Handlers) Routes() []*wire.Route {
 	}
 }
 
-// BlockLocation lets reads of single events of an organization fail, as if the location
-// of the caller were blocked, or ends that. It takes the lock.
+// BlockLocation sets whether reads of single events of an organization fail, as if it blocked
+// the location of the caller. It takes the lock.
 func (h *Handlers) BlockLocation(orgID string, blocked bool) {
 	h.w.Lock()
 	defer h.w.Unlock()
 	h.blocked[orgID] = blocked
 }
 
-// InvalidateCursors invalidates all cursors issued so far: they are bound to the number
-// that it counts up. It takes the lock.
+// InvalidateCursors invalidates all cursors issued so far, which are bound to the number
+// h.w.Cursors. It takes the lock.
 func (h *Handlers) InvalidateCursors() {
 	h.w.Lock()
 	defer h.w.Unlock()
@@ -603,8 +603,8 @@ func (h *Handlers) ExpireChanges() {
 }
 
 // candidates yields the rows of the profile or parent of a query that come after start
-// and are created between its times, in the order of the log. The other filters are left
-// to the caller.
+// (nil: all) and were created between the times of the query, in the order of the log. The
+// caller applies the other filters.
 func candidates(l *world.Log, q *Query, start *world.Position) iter.Seq[uint32] {
 	rows := rowsOfQuery(l, q)
 	first, last := l.Span(q.from, q.to)

@@ -366,7 +366,7 @@ func (g *generator) randomFile(at int64) uint32 {
 	if g.begins != nil { // the times of creation of g.files; without them, all existed before
 		existing, _ = slices.BinarySearch(g.begins, at+1)
 	}
-	newer := int(g.dice.ExpFloat64() * 12) // how many files are newer
+	newer := int(g.dice.ExpFloat64() * 12) // how many files are newer, 12 on average
 	return g.files[max(0, existing-1-newer)]
 }
 

@@ -10,9 +10,9 @@ import (
 )
 
 // WritePast writes the past of workspaces from what is in them: when their nodes were
-// added, changed and deleted. Reads, such as downloads, fill the log up to a number of
-// events, and are divided among the workspaces by their numbers of nodes. The same seed
-// and state give the same log.
+// added, changed and deleted. Reads, such as downloads, are added until the log has the
+// given number of events, and are divided among the workspaces by their numbers of nodes. The
+// same seed and state give the same log.
 func (h *Handlers) WritePast(events int, seed uint64, workspaces ...string) {
 	h.w.Lock()
 	defer h.w.Unlock()
@@ -124,8 +124,8 @@ func (p *past) addEventAt(name, user string, at time.Time, object uint32) {
 	})
 }
 
-// addReads adds a number of reads (see randomRead), such as downloads, from the creation of
-// the first node until now. Without files it adds none.
+// addReads adds a number of random reads of files, such as downloads, from the creation of the
+// first node until now. Without files it adds none.
 func (p *past) addReads(events int) {
 	if len(p.files) == 0 || events == 0 {
 		return

@@ -23,8 +23,8 @@ const (
 )
 
 // summarize returns the events that match the filters of a call, with a text about
-// them, which costs credits. If the policy denies summaries, by an option, the response
-// has the reason in place of the text.
+// them, which costs credits. By an option, the policy denies summaries: the response then has
+// the reason in place of the text.
 func (h *Handlers) summarize(c *wire.Call) (wire.Object, error) {
 	q := h.parseSearch(c)
 	if q.parent == "" { // parseSearch has rejected a cursor beside a parent
@@ -58,8 +58,8 @@ func checkContext(c *wire.Call) {
 	c.Check.InvalidIf(strings.ContainsFunc(text, outside), "user_context", "Letters, digits, spaces and . , ! ? ' - only.")
 }
 
-// refuseSummary refuses a summary that the caller may not have. It requires what a
-// search requires, and a role on the profile. By an option, the policy cannot be read.
+// refuseSummary refuses a summary that the caller may not have. It requires what a search
+// requires, and a role on the profile. By an option, it fails because the policy cannot be read.
 func (h *Handlers) refuseSummary(v *Viewer, q *Query) error {
 	if q.profile != "" && h.w.KindOf(q.profile) == "" {
 		return wire.Refuse(http.StatusNotFound, wire.CodeNotFound, "There is no such profile.")
@@ -180,8 +180,8 @@ func (h *Handlers) metrics(rows []uint32) wire.Object {
 	}
 }
 
-// chargeSummary charges the payer for a summary: a credit for each hundred tokens that are
-// begun, and a token for four characters. An event counts as 80 characters.
+// chargeSummary charges the payer for a summary: one credit per 100 tokens, rounded up. A token
+// is four characters, and an event counts as 80 characters.
 func (h *Handlers) chargeSummary(c *wire.Call, q *Query, text string, rows int) {
 	const perEvent, perToken, perCredit = 80, 4, 100
 	tokens := (len(text) + rows*perEvent) / perToken
