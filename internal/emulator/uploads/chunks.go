@@ -53,7 +53,7 @@ func (h *Handlers) uploadChunk(c *wire.Call, u *upload) (wire.Object, error) {
 // checkChunk checks the parameters of a chunk and returns its number.
 func (h *Handlers) checkChunk(c *wire.Call, u *upload, chunk []byte) (order int) {
 	order, size := positiveNumber(c, "order"), positiveNumber(c, "size")
-	others := u.received() - u.chunks[order].Size() // without the one that this may replace
+	others := u.received() - u.chunks[order].Size() // without those of a chunk that this one replaces
 	switch {
 	case chunk == nil:
 		c.Check.Missing("chunk", "The bytes.")
@@ -128,8 +128,8 @@ func (u *upload) takesChunks() bool {
 }
 
 // statusRefusal returns the refusal of a call that an upload does not allow because of its
-// status, or because it is a stream. As on the platform, it has the status 409 if the upload
-// is to a File Share, which takes no streams, and 406 otherwise.
+// status, or because it is a stream. As on the platform, the HTTP status is 409 for an
+// upload to a File Share, which takes no streams, and 406 for any other.
 func (u *upload) statusRefusal() error {
 	if u.isStream() {
 		return wire.Refuse(http.StatusNotAcceptable, codeUploadState, "The upload is a stream.")

@@ -20,8 +20,8 @@ type place struct {
 	base      string // the version that is expected, "" is any
 }
 
-// uploadPlace reads where the file is to be stored. It is the zero place if the request
-// does not say that: a later call names it.
+// uploadPlace reads where the file is to be stored. If the request does not name the place, it
+// returns the zero place: a later call then names it.
 func (h *Handlers) uploadPlace(c *wire.Call) (place, error) {
 	id, given := c.Field("instance_id")
 	kind := h.w.KindOf(id) // "" without an id, or for an unknown one

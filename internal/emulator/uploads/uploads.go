@@ -317,9 +317,9 @@ func (h *Handlers) removeUpload(u *upload) {
 	u.changed.Fire()
 }
 
-// startResponse returns the response of a call that has started an upload: its ID, and
-// that of the file if it is stored already. For a File Share, it is the details of the
-// upload.
+// startResponse returns the response of a call that has started an upload: the ID of the
+// upload and, if the file is stored already, that of the file. For an upload to a File Share,
+// the response has the details of the upload.
 func (h *Handlers) startResponse(u *upload) (wire.Object, error) {
 	if u.to.fileShare != "" {
 		return h.uploadDetails(u), nil

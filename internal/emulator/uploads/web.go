@@ -75,7 +75,7 @@ func (h *Handlers) startImport(c *wire.Call) (wire.Object, error) {
 	if err := cmp.Or(err, c.Check.Err()); err != nil {
 		return nil, err
 	}
-	imp := &webImport{
+	imp := &webImport{ // 5 begins the ids of uploads, and of imports
 		id: world.Opaque('5', h.w.Options.Seed, h.w.NextSerial()), user: c.UserID(), source: source,
 		name: name, to: to, status: webPending,
 	}
