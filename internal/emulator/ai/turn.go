@@ -18,9 +18,9 @@ import (
 // turnPace is the default pause between the steps of a turn.
 const turnPace = 20 * time.Millisecond
 
-// planAnswer plans the steps of a turn and schedules the first one. The answer is the
-// text of the script that matches the question or, without one, a quotation of files.
-// The turn cites these files, unless the script has the option NoCitations.
+// planAnswer plans the steps of a turn and schedules the first one. The answer is the text of
+// the script that matches the question, or else a quotation of the passages found in files.
+// The turn cites these passages in both cases, unless the script has the option NoCitations.
 func (h *Handlers) planAnswer(t *turn) {
 	t.script = h.chats.takeScript(t.query)
 	t.sources = h.findPassages(t)
@@ -33,8 +33,8 @@ func (h *Handlers) planAnswer(t *turn) {
 }
 
 // takeScript returns the first script that matches a question and may still be used, and
-// counts the use; a Count of 0 means no limit. Without one, it returns a script that changes
-// nothing.
+// counts the use; a Count of 0 means no limit. If none matches, it returns the zero script,
+// which changes nothing.
 func (ch *chatState) takeScript(query string) world.Script {
 	for _, sc := range ch.scripts {
 		if strings.Contains(query, sc.Match) && (sc.Count == 0 || sc.used < sc.Count) {
@@ -224,7 +224,7 @@ func (t *turn) startAction(label string, at time.Time) {
 	t.addEvent("action", a.object(len(t.actions)))
 }
 
-// addText adds a piece to the answer and to the stream, and ends the action before.
+// addText adds a piece to the answer and to the stream, and ends the last action if it runs.
 func (t *turn) addText(piece string, at time.Time) {
 	if a := t.actions[len(t.actions)-1]; a.state == turnRunning {
 		a.state, a.ended = "done", at
@@ -319,8 +319,8 @@ func (h *Handlers) readableFiles(t *turn) []passage {
 
 // setBestSentence sets the passage to the sentence of a text that shares the most words
 // with a question, with the number of these words and its page; form feeds separate
-// pages. Without a shared word it is the first sentence. Of data that is not text, it
-// sets none.
+// pages. Without a shared word it is the first sentence. Data that is not text leaves the
+// passage without a sentence.
 func (src *passage) setBestSentence(text string, words []string) {
 	if !utf8.ValidString(text) {
 		return
@@ -487,11 +487,11 @@ func (h *Handlers) sendEvents(ctx context.Context, t *turn, from int, style *str
 		if !write(style.withLineEnds(": heartbeat\n\n")) {
 			return
 		}
-		h.w.RunDueTasks() // such as the next step of the turn: after Close, no timer starts it
+		h.w.RunDueTasks() // such as the next step of the turn, if its timer was stopped
 	}
 }
 
-// awaitChange waits for a change, and returns false if there is none for the time pace.
+// awaitChange waits for a change, and returns false if there is none within pace.
 // If the client is gone, it ends the request.
 func (h *Handlers) awaitChange(ctx context.Context, change <-chan struct{}, pace time.Duration) bool {
 	beat, stop := h.w.After(pace)

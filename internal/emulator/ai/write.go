@@ -15,8 +15,8 @@ import (
 )
 
 // createThread starts a conversation with a question; no conversation may be public. A
-// repeated call with the same idempotency key returns the same conversation, and is
-// refused for a short time in which the platform still stores it. The length of a
+// repeated call with the same idempotency key returns the same conversation, but is refused
+// in the short time in which the conversation is still being stored. The length of a
 // conversation, at first that of the question, is limited by the option ThreadLimit.
 func (h *Handlers) createThread(c *wire.Call, profileID string) (wire.Object, error) {
 	if t := h.askedBefore(c, profileID); t != nil {
@@ -128,8 +128,8 @@ func (h *Handlers) sendTurn(c *wire.Call, profileID string) (wire.Object, error)
 
 // askedBefore returns the turn that an earlier call of the user with the same idempotency key
 // has added, nil if there is none. The key is valid in one place, named by its ID: the profile
-// in which the call began a conversation, or the conversation in which it asked. What would
-// refuse the question by now, such as a lack of credits, does not matter.
+// in which the call began a conversation, or the conversation in which it asked. The turn is
+// returned even if the question would be refused now, for a lack of credits for example.
 func (h *Handlers) askedBefore(c *wire.Call, place string) *turn {
 	key, keyed := c.Field("idempotency_key")
 	if !keyed {
@@ -184,8 +184,8 @@ func (h *Handlers) deleteThread(c *wire.Call, th *thread) (wire.Object, error) {
 func publishThread(*wire.Call, *thread) (wire.Object, error) { return nil, notPublic() }
 
 // cancelTurn cancels the running turn of a conversation. It succeeds if none is
-// running. By an option, the responses are those of older servers, of which errors with
-// the status 406 have a form of their own.
+// running. By an option, the responses have the form of older servers, and so have errors with
+// the status 406.
 func (h *Handlers) cancelTurn(c *wire.Call) (wire.Object, error) {
 	isLegacy := h.w.Options.AI.LegacyCancel
 	th, err := h.threadOfPath(h.chatProfile(wire.Write), noThreadToChange)(c)
