@@ -97,8 +97,8 @@ func (h *Handlers) findFiles(store world.Store, q *fileQuery) *found {
 }
 
 // reasonNotSearched returns why no contents were searched for a caller who may not read the
-// summaries, "" if excerpts were: the index is off, or there is no search by meaning and so
-// only the summaries are left, or no content is indexed.
+// summaries: the index is off, the search by meaning is off (which leaves only the summaries),
+// or no content is indexed. It returns "" if excerpts were searched.
 func (f *found) reasonNotSearched(hasExcerpts bool) string {
 	switch {
 	case !f.intelligence:
@@ -189,7 +189,7 @@ type excerpt struct {
 }
 
 // rateExcerpts sets the score by meaning of each hit in the scope, and its best excerpt.
-// Meaning is emulated by the words of excerpts. It returns false if no node is indexed.
+// Meaning is emulated by the words of excerpts. It returns false if there are no excerpts.
 func (h *Handlers) rateExcerpts(hits []*hit, q *fileQuery) bool {
 	var all []excerpt
 	for _, match := range hits {
@@ -278,8 +278,8 @@ func stem(w string) string {
 	return w
 }
 
-// isFiller reports whether a stem is that of a common word such as "the", which says
-// nothing of a text; "doe" and "thi" are those of "does" and "this".
+// isFiller reports whether a stem is that of a common word such as "the", which does not
+// distinguish texts; "doe" and "thi" are the stems of "does" and "this".
 func isFiller(w string) bool {
 	const fillers = " a an and are as at by do doe for from how in is it of on or our that the thi this to was we what " +
 		"when where which who why with "

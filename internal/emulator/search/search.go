@@ -208,9 +208,9 @@ func (f *found) renderHit(store world.Store, h *hit, lv wire.Level) wire.Object 
 	return append(o, h.whereabouts()...)
 }
 
-// bestChunk renders the part of the file that the snippet of a hit is cut from. The member
-// same_as_snippet says that it is this part, even if the snippet is shortened. The levels
-// below full leave out the text, because the snippet has its beginning.
+// bestChunk renders the part of the file from which the snippet of a hit is taken. The member
+// same_as_snippet is true even if the snippet was shortened. The levels below full leave out
+// the text of the part, because the snippet has its beginning.
 func (h *hit) bestChunk(lv wire.Level) wire.Object {
 	if h.excerpt == nil {
 		return wire.Object{{"position", nil}, {"indexed_version_id", nil}, {"same_as_snippet", false}, {"text", nil}}
@@ -423,8 +423,8 @@ func (sc *searchScope) has(n *world.Node) bool {
 	return sc == nil || sc.folders[n.Parent] || slices.Contains(sc.versions[n.ID], n.Current().ID)
 }
 
-// addUnlessFull adds a folder, if the scope does not have it yet. It returns false if the
-// scope has too many references for it.
+// addUnlessFull adds a folder, if the scope does not have it yet. If the scope is full, it
+// marks the scope as incomplete and returns false.
 func (sc *searchScope) addUnlessFull(folder string) bool {
 	if sc.folders[folder] {
 		return true
@@ -480,7 +480,7 @@ func scopeEntries(c *wire.Call, name string) []string {
 	return strings.Split(text, ",")
 }
 
-// addFile adds a version of a file to a scope. The entry is node:version. A deleted file
+// addFile adds a version of a file to a scope, from an entry "node:version". A deleted file
 // is left out; an entry that is not valid is an error of the call.
 func (h *Handlers) addFile(c *wire.Call, store world.Store, sc *searchScope, entry string) {
 	id, version, paired := strings.Cut(entry, ":")
@@ -504,9 +504,9 @@ func (h *Handlers) addFile(c *wire.Call, store world.Store, sc *searchScope, ent
 	sc.versions[id] = append(sc.versions[id], version)
 }
 
-// folderOf returns the folder of an entry folder:depth, and how many levels of folders
-// it stands for. It returns "" for a deleted folder, and for an entry that is not valid,
-// which is an error of the call.
+// folderOf returns the folder and the depth (number of levels) of an entry "folder:depth". It
+// returns "" for a deleted folder, and for an entry that is not valid, which is an error of the
+// call.
 func (h *Handlers) folderOf(c *wire.Call, store world.Store, entry string) (string, int) {
 	id, levels, paired := strings.Cut(entry, ":")
 	id = wire.Plain(strings.TrimSpace(id))
