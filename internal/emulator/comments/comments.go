@@ -65,7 +65,7 @@ func (h *Handlers) AddComment(it world.Comment) world.Comment {
 		it.Profile, it.Node = f.Workspace, cmp.Or(it.Node, f.Node)
 	}
 	it.ID, it.Parent, it.Node = wire.Plain(it.ID), wire.Plain(it.Parent), wire.Plain(it.Node)
-	// The caller keeps the maps and the list that it passed, so that they are copied.
+	// The maps and the list are copied, because the caller may change those that it passed.
 	it.Reference, it.Properties, it.Targets = maps.Clone(it.Reference), maps.Clone(it.Properties), slices.Clone(it.Targets)
 	for i, id := range it.Targets {
 		if !wire.IsProfile(id) {
@@ -122,8 +122,8 @@ func (cm *Comment) hash() string {
 	return hex.EncodeToString(sum[:16])
 }
 
-// announceNew writes the events of a new comment: for all, for the mentioned users and,
-// of a reply, for the author of the comment that it answers.
+// announceNew writes the events of a new comment: one for all users, one for each mentioned
+// user and, for a reply, one for the author of the comment that it answers.
 func (h *Handlers) announceNew(cm *Comment) {
 	h.announce(cm, world.Event{Name: "comment_created", CallingUser: cm.User, Created: cm.Created, Actor: cm.Actor})
 	var before []string // nil: a new comment mentioned no user until now
@@ -133,8 +133,8 @@ func (h *Handlers) announceNew(cm *Comment) {
 	}
 }
 
-// announceMentions writes an event for each mentioned user who is not in before, which
-// lists those mentioned until now, and is not the author.
+// announceMentions writes an event for each mentioned user, except for the author and the users
+// in before, whom the comment has mentioned already.
 func (h *Handlers) announceMentions(cm *Comment, before []string, created time.Time) {
 	for _, user := range cm.mentions {
 		if user != cm.User && !slices.Contains(before, user) {
@@ -253,8 +253,8 @@ func checkVenue(c *wire.Call, kind, id, node string) {
 	}
 }
 
-// venueOfFileShare returns where a call reads comments by a File Share: on its one file,
-// which node must name. It refuses a caller who may not read the File Share or sends a
+// venueOfFileShare returns the venue of the comments on a File Share: its one file, which
+// node must name. It refuses a caller who may not read the File Share or sends a
 // wrong password for it, and every caller if its comments are off.
 func (h *Handlers) venueOfFileShare(c *wire.Call, id, node string) (world.Venue, error) {
 	f := h.w.FileShareNamed(id)
@@ -287,7 +287,7 @@ func (h *Handlers) refusePost(k *wire.Credential, at world.Venue) error {
 }
 
 // mayComment reports whether a user may comment in a venue: on a File Share those whom it
-// admits, if it takes comments; elsewhere members, and guests of a share that allows it.
+// admits, if it takes comments; elsewhere members, and guests of a share with comments.
 func (h *Handlers) mayComment(userID string, at world.Venue) bool {
 	f := h.w.FileShare(at.FileShare)
 	if at.FileShare != "" {

@@ -86,7 +86,7 @@ func proseOf(body string) []string {
 			if character == mark && n >= length && strings.TrimSpace(rest) == "" {
 				length = 0
 			}
-		case n >= 3 && !isSpan: // it begins one
+		case n >= 3 && !isSpan: // the line begins a fenced block
 			mark, length = character, n
 		default:
 			prose = append(prose, outsideSpans(line)...)
@@ -142,26 +142,26 @@ func spanEnd(line string, from, n int) int {
 
 func ticks(s string) int { return len(s) - len(strings.TrimLeft(s, "`")) }
 
-// isEmoji reports whether a text is one emoji: a picture with its modifiers, several
-// joined to one, a flag or a keycap.
+// isEmoji reports whether a text is one emoji: a picture with its modifiers, several pictures
+// with joiners between them, a flag or a keycap.
 func isEmoji(s string) bool {
 	runes := []rune(s)
 	if len(runes) == 2 && isRegional(runes[0]) && isRegional(runes[1]) || isKeycap(runes) {
 		return true
 	}
-	expected := true // a picture: at the start and behind a joiner
+	needsPicture := true // at the start and behind a joiner
 	for _, r := range runes {
 		switch {
-		case expected && isPicture(r):
-			expected = false
-		case !expected && r == joiner:
-			expected = true
-		case !expected && isModifier(r):
+		case needsPicture && isPicture(r):
+			needsPicture = false
+		case !needsPicture && r == joiner:
+			needsPicture = true
+		case !needsPicture && isModifier(r):
 		default:
 			return false
 		}
 	}
-	return len(runes) > 0 && !expected
+	return len(runes) > 0 && !needsPicture
 }
 
 const joiner, variation, keycap = '\u200d', '\ufe0f', '\u20e3'

@@ -203,8 +203,8 @@ func readReference(f wire.Members, c *wire.Call) map[string]any {
 	return r
 }
 
-// anchorRules returns, for each member of a reference, a function that reports whether
-// its value is valid.
+// anchorRules returns, for each member of a reference (the place in a file that a comment is
+// about), a function that reports whether its value is valid.
 func anchorRules() map[string]func(any) bool {
 	const secondsMost = 1 << 31
 	upTo := func(most int) func(any) bool {
@@ -280,7 +280,7 @@ func encodedLength(v any) int {
 
 // bodyOf returns the text of a comment without control characters. It refuses one that is
 // empty, has the spam word of the options or more than 500 characters beside its mentions.
-// One with more than 8192 characters, control characters included, has the code tooLong.
+// More than 8192 characters, control characters included, are refused with the code tooLong.
 func (h *Handlers) bodyOf(c *wire.Call, f wire.Members, tooLong int64) (string, error) {
 	body := f.Text(c, "body")
 	c.Check.MissingIf(!f.Has("body"), "body", "1 to 8192 characters.")
