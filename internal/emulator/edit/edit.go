@@ -280,7 +280,7 @@ func parseMove(rest string) (func(*Response) error, error) {
 		for _, p := range places {
 			moved = moveMember(root, p, fillStars(from, p.stars), fillStars(to, p.stars)) || moved
 		}
-		for _, p := range places {
+		for _, p := range places { // moveMember leaves gaps
 			p.holder.removeGaps()
 		}
 		if !moved {

@@ -128,8 +128,8 @@ func (n *node) get(name string) *node {
 	return nil
 }
 
-// setItem sets a member, or an element, which may be the one after the last. It returns
-// false if there can be no such one.
+// setItem sets a member of an object, or an element of a list: the index behind the last
+// element adds one. It returns false for any other index, and if n is neither object nor list.
 func (n *node) setItem(name string, value *node) bool {
 	isNextElement := n.kind == '[' && name == strconv.Itoa(len(n.items))
 	switch i := n.indexOf(name); {
