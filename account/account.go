@@ -107,8 +107,8 @@ type Users struct{ c api.Client }
 
 // Get returns a user, without private fields.
 //
-// Errors: [*api.InputError] for another text than an ID of 19 digits, an e-mail address
-// and me; [api.ErrNotFound] if the user does not exist.
+// Errors: [*api.InputError] if person is not an ID of 19 digits, an e-mail address or me;
+// [api.ErrNotFound] if the user does not exist.
 //
 // It calls GET /current/user/{user_id}/details/.
 func (u *Users) Get(ctx context.Context, person api.Person, opts ...api.CallOption) (*User, error) {

@@ -35,8 +35,8 @@ type SignedUp struct {
 // the address already has an account it returns no error: see [SignedUp]. The
 // new account must confirm its address, see [Service.ValidateEmail].
 //
-// It sends no token. It is sent once, whatever opts say; after an error the account
-// may exist.
+// The request carries no token. It is sent once, whatever opts say; after an error the
+// account may exist.
 //
 // Errors: [*api.InputError] for an invalid address, without a password, and unless
 // AgreeToTerms is true; [api.ErrInvalid] if the server rejects a field.

@@ -59,8 +59,8 @@ func (s *Service) ChangePassword(
 
 // RequestEmailChange sends a mail with a token for [Service.ConfirmEmailChange] to a
 // new e-mail address of the signed-in user. Until it is confirmed the address does not
-// change. Password is that of the account, empty for one without. Each call sends a
-// mail; it is retried only if it was not processed, and follows no redirect.
+// change. Password is the password of the account, empty if the account has none. Each
+// call sends a mail; it is retried only if it was not processed, and follows no redirect.
 //
 // Errors: [api.ErrInvalid] if the password is wrong or the address is not accepted;
 // [api.ErrForbidden] if the token may not change the account.
@@ -96,7 +96,7 @@ func (s *Service) ConfirmEmailChange(ctx context.Context, token api.Secret, opts
 	return call.Do(ctx, s.c, endpoint.AccountConfirmEmailChange(f.Form), opts)
 }
 
-// SetPhone changes the phone number of the signed-in user. CountryCode is such as
+// SetPhone changes the phone number of the signed-in user. CountryCode is, for example,
 // "44"; both arguments consist of digits only. The second factor of the account must be
 // disabled. The call is retried only if it was not processed.
 //

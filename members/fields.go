@@ -74,9 +74,9 @@ func (f *fields) refuseForOrg(field string, given bool) {
 	}
 }
 
-// message checks a text of one or more lines and sets the field. Line would refuse line
-// ends and tabs: it checks a copy of the text with blanks in their place. The word null is
-// refused, as the server takes it for no message.
+// message checks a text of one or more lines and sets the field. Line refuses line ends
+// and tabs, so it checks a copy that has blanks in place of them. The word null is refused,
+// because the server would take it for no message.
 func (f *fields) message(field, value string) {
 	oneLine := strings.NewReplacer("\n", " ", "\r", " ", "\t", " ").Replace(value)
 	if strings.EqualFold(strings.TrimSpace(oneLine), form.Null) {
@@ -90,7 +90,7 @@ func (f *fields) message(field, value string) {
 func (r AddRequest) form(op string, in api.Profile) (api.Form, error) {
 	f := newFields(input.Fields[AddRequest](op), in)
 	role := r.Role
-	if role == "" && in.Kind != api.ProfileKindShare { // only a share has a default of the server
+	if role == "" && in.Kind != api.ProfileKindShare { // the server has a default for shares only
 		role = RoleMember
 	}
 	f.role(role)

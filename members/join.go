@@ -27,7 +27,7 @@ type JoinOptions struct {
 //
 // It may not be idempotent, so it is retried only if it was not processed.
 //
-// Errors: [*api.InputError] for a Notify of another profile than a share;
+// Errors: [*api.InputError] if Notify is set and the profile is not a share;
 // [api.ErrForbidden] if the profile is not open to the caller, or with
 // [ReasonExternalInvitesDenied] or [ReasonExternalInvitesObjectDenied] if a policy denies
 // external members; [api.ErrPaymentRequired] if the plan has no seat left.

@@ -285,7 +285,7 @@ type Ownership struct {
 // TransferOwnership makes a member the owner of a profile, which the caller cannot undo:
 // only the new owner can transfer it back. The caller must be the owner, and becomes an
 // admin. The member is named by its ID. No e-mail is sent. The result is empty if the
-// response does not hold it.
+// response has no ownership.
 //
 // The call is idempotent for the same member: repeating it completes a transfer that
 // ended with [api.ErrServer]. A repeat after a completed transfer changes nothing and is
@@ -309,7 +309,7 @@ func (s *Service) TransferOwnership(
 		return nil, err
 	}
 	a, err := call.Payload[struct {
-		Ownership *Ownership `json:"ownership"` // of a share; assumed for the others (assumed name)
+		Ownership *Ownership `json:"ownership"` // documented for a share only (assumed name)
 	}](ctx, s.c, r, opts)
 	if err != nil {
 		return nil, err

@@ -78,7 +78,7 @@ type Snapshot struct {
 // Preflight reports, without writing, what [Fields.Merge] would do. Its counts may change
 // before the merge.
 //
-// It sends the request of Merge without the confirmation, and has its errors.
+// It sends the request of Merge without the confirmation, and returns the same errors.
 func (f *Fields) Preflight(
 	ctx context.Context, workspace api.ID, source, target string, opts ...api.CallOption,
 ) (*Merging, error) {
@@ -270,8 +270,8 @@ func (f *Fields) MergeCandidates(
 	return call.Payload[CandidatePage](ctx, f.c, endpoint.MetadataFieldsMergeCandidates(workspace, q), opts)
 }
 
-// AllMergeCandidates returns the pairs of all pages of
-// [Fields.MergeCandidates], from list.Offset on. It does not report whether they have been computed.
+// AllMergeCandidates returns the pairs of all pages of [Fields.MergeCandidates], from
+// list.Offset on. It does not report whether the pairs have been computed.
 func (f *Fields) AllMergeCandidates(
 	ctx context.Context, workspace api.ID, list *CandidateListOptions, opts ...api.CallOption,
 ) iter.Seq2[*Candidate, error] {

@@ -140,7 +140,7 @@ func (s *Service) Details(
 	}
 	a, err := call.Payload[Batch](ctx, s.c, endpoint.MetadataDetails(workspace, ids, nil), opts)
 	if err != nil {
-		a = call.Partial[Batch](err) // of the error that says that all nodes failed
+		a = call.Partial[Batch](err) // if all nodes failed, the error response has the Batch
 		if a == nil || len(a.Errors) == 0 {
 			return nil, err
 		}

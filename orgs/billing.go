@@ -100,7 +100,7 @@ type SetupIntent struct {
 // A new subscription starts when it is paid for, at PaymentURL() of the result.
 //
 // Errors: [api.ErrInvalid] if there is no such plan, [api.ErrForbidden] if the caller
-// may not change it.
+// may not change the plan of the organization.
 //
 // It calls POST /current/org/{org_id}/billing/.
 func (b *Billing) ChangePlan(

@@ -99,7 +99,7 @@ func (t *TransferTokens) Delete(ctx context.Context, org api.ID, token string, o
 }
 
 // Claim makes the caller the owner of the organization of a token. Only a transfer back
-// undoes that. The owner until then becomes an administrator. The call is retried only if
+// undoes that. The previous owner becomes an administrator. The call is retried only if
 // it was not processed; after a lost response, [Org].Owner shows whether it succeeded.
 //
 // Errors: [api.ErrNotFound] if the token is unknown, has been claimed or has expired.

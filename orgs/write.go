@@ -155,7 +155,7 @@ func (s *Service) Delete(ctx context.Context, org api.ID, opts ...api.CallOption
 
 // CheckDomain reports whether a domain is available for an organization: false if it
 // is in use or reserved. A domain that breaks the rule of [CreateRequest] is an
-// [*api.InputError]. The domain is not reserved for the caller.
+// [*api.InputError]. The check does not reserve the domain.
 //
 // It calls GET /current/orgs/check/domain/{domain}/.
 func (s *Service) CheckDomain(ctx context.Context, domain string, opts ...api.CallOption) (bool, error) {
@@ -201,7 +201,7 @@ func (s *Service) Industries(ctx context.Context, opts ...api.CallOption) (*Indu
 	switch {
 	case isMap:
 		list = slices.Collect(maps.Keys(byKey))
-	case !isList: // another form, which only Raw has
+	case !isList: // any other form is in Raw only
 		list = nil
 	}
 	slices.Sort(list)

@@ -153,8 +153,8 @@ func (h *hits) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 	return err
 }
 
-// JSONType implements [decode.Variant], for the report of members that no field has: it
-// returns the Go type whose fields to look at, that of the hits by their IDs or in a list.
+// JSONType implements [decode.Variant], so that members without a field are reported. It
+// returns the type of an object with the hits by their IDs, or that of a list of hits.
 func (*hits) JSONType(kind jsontext.Kind) reflect.Type {
 	if kind == '{' {
 		return reflect.TypeFor[map[string]*Hit]()

@@ -104,8 +104,8 @@ func (w *resultWire) result(q *Query) *Result {
 	return r
 }
 
-// gaps returns the parts of a search that were not done according to the
-// metadata of its response. Within reports whether the search was limited to
+// gaps returns the parts of a search that, according to the metadata of its
+// response, were not done. Within reports whether the search was limited to
 // folders.
 func gaps(m *Metadata, target Target, within bool) []Gap {
 	if m == nil {

@@ -93,8 +93,8 @@ func (s *Service) Create(
 	return nil, call.NameTaken(err)
 }
 
-// onlyNameIsUnchecked reports whether all fields of the request but FolderName were checked
-// before it was sent: if the server refuses a field, it can only be that one.
+// onlyNameIsUnchecked reports whether Create has checked all fields of the request but
+// FolderName: then the server can refuse no other field than FolderName.
 // Colors, Intelligence that is true and unknown permissions are checked by the server
 // alone.
 func (r *CreateRequest) onlyNameIsUnchecked() bool {
@@ -167,8 +167,8 @@ type NameCheck struct {
 }
 
 // CheckName reports whether a folder name is available. A name that breaks the
-// rule of [CreateRequest] is an [*api.InputError]. The name is not reserved.
-// Nil options request no suggestion.
+// rule of [CreateRequest] is an [*api.InputError]. The check does not
+// reserve the name. Nil options request no suggestion.
 //
 // It calls GET /current/workspaces/check/name/{name}/.
 func (s *Service) CheckName(
