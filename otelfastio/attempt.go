@@ -80,8 +80,8 @@ type attempt struct {
 	once  sync.Once            // a body may be closed while it is read
 }
 
-// start begins the span of a request, and returns a context with it. It sets the attributes
-// that the metrics of the request have too: those with few values.
+// start begins the span of a request, and returns a context with it. It sets a.attrs, the
+// attributes of the metrics of the request: only those with few different values.
 func (a *attempt) start(ctx context.Context, req *http.Request) context.Context {
 	info, _ := fastio.CallFromContext(ctx)
 	method, name := semconv.HTTPRequestMethodKey.String(req.Method), req.Method
@@ -99,7 +99,7 @@ func (a *attempt) start(ctx context.Context, req *http.Request) context.Context 
 			a.call.span.SetAttributes(template)
 		}
 	}
-	a.attrs = slices.Clip(attrs) // those of metrics; what is appended below is of the span alone
+	a.attrs = slices.Clip(attrs) // the attributes appended below are for the span alone
 	if method == semconv.HTTPRequestMethodOther {
 		attrs = append(attrs, semconv.HTTPRequestMethodOriginal(req.Method))
 	}
@@ -145,7 +145,7 @@ func basePath(path, route string) string {
 func (a *attempt) record(ctx context.Context, resp *http.Response, err error) {
 	now := time.Now()
 	info, ofClient := fastio.CallFromContext(ctx)
-	wasSent := !ofClient || !info.Sent.IsZero() // only the client says when it has sent a request
+	wasSent := !ofClient || !info.Sent.IsZero() // requests outside of the client have no time of sending
 	sent := a.begin
 	if info.Sent.After(sent) { // an earlier time is of the request that was redirected to this one
 		sent = info.Sent
@@ -229,8 +229,8 @@ func (b *body) Close() error {
 	return b.ReadCloser.Close()
 }
 
-// known reports whether an HTTP method is a standard one; others must not become values of
-// an attribute of metrics, which may have few.
+// known reports whether an HTTP method is a standard one. Other methods must not become
+// values of an attribute of metrics, because each value makes a new time series.
 func known(method string) bool {
 	switch method {
 	case http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete,

@@ -72,8 +72,8 @@ func (c *call) finish(err error) {
 	c.span.End()
 }
 
-// onWait begins the measurement of a wait of the call in ctx, and ends that of
-// the one before.
+// onWait begins the measurement of a wait of the call in ctx, and ends the
+// measurement of the wait before.
 func (t *Telemetry) onWait(ctx context.Context, e api.WaitEvent) {
 	if c := callOf(ctx); c != nil {
 		now := time.Now()

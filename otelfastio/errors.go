@@ -91,7 +91,7 @@ func networkType(err error) string {
 		return "tls"
 	case isOp && op.Op == "dial":
 		return "dial"
-	case isOp && (op.Op == "read" || op.Op == "write"): // which of them notices is chance
+	case isOp && (op.Op == "read" || op.Op == "write"): // a broken connection can fail either
 		return "connection"
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
 		return "eof"

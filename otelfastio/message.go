@@ -63,8 +63,8 @@ func (t *Telemetry) onHandle(ctx context.Context, e api.MessageEvent) (context.C
 	return ctx, endSpan(span)
 }
 
-// messaging returns the attributes of a span of messages. They have no subject, which has the
-// names of accounts and profiles.
+// messaging returns the attributes of a span of messages. The subject of the messages is
+// left out, because it contains names of accounts and profiles.
 func messaging(e api.MessageEvent, kind attribute.KeyValue) []attribute.KeyValue {
 	return []attribute.KeyValue{
 		operationKey.String(e.Op), semconv.MessagingSystemKey.String("nats"), kind,

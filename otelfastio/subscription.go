@@ -34,7 +34,7 @@ type subscription struct {
 func (s *subscription) recordChange(ctx context.Context, now realtime.Status) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if ctx.Err() != nil { // the subscription has ended, which end records
+	if ctx.Err() != nil { // the subscription has ended: s.end records that
 		return
 	}
 	last := s.last

@@ -18,8 +18,8 @@ import (
 
 func main() {
 	ctx := context.Background()
-	spans := tracetest.NewInMemoryExporter() // in a service, that of OTLP
-	reader := metric.NewManualReader()       // in a service, that of Prometheus or OTLP
+	spans := tracetest.NewInMemoryExporter() // in a service, use the exporter of OTLP
+	reader := metric.NewManualReader()       // in a service, use the reader of Prometheus or OTLP
 	telemetry := otelfastio.New(&otelfastio.Options{
 		TracerProvider: trace.NewTracerProvider(trace.WithSyncer(spans)),
 		MeterProvider:  metric.NewMeterProvider(metric.WithReader(reader)),
