@@ -55,8 +55,8 @@ func Named(r *api.Request) *api.Request {
 }
 
 // find returns the entry that matches a path, the most literal one if several do; nil if
-// none does. A template matches as a path does: its placeholders are values then, and may have
-// other names than those of the entry.
+// none does. Path may also be a template: its placeholders then match those of the entry,
+// whatever their names.
 func find(method, path string) *entry {
 	var found *entry
 	most := -1
@@ -72,11 +72,10 @@ func find(method, path string) *entry {
 	return found
 }
 
-// specificity compares a path with a pattern, and returns -1 if it does not match. Else
-// it returns a number with a bit for each segment, the first one highest, that is set
-// if the segment is literally that of the pattern and not a value of a placeholder: of
-// two patterns that match, the one with the larger number is more specific. The last
-// slash does not count.
+// specificity returns -1 if a path does not match a pattern. Otherwise it returns a number
+// with one bit for each segment; the bit of the first segment is the highest. A bit is 1 if
+// the pattern has the segment literally, and 0 if it has a placeholder: of two patterns that
+// match, the one with the larger number is more specific. A slash at the end does not count.
 func specificity(pattern, path string) int {
 	pattern, path = strings.Trim(pattern, "/"), strings.Trim(path, "/")
 	n := 0

@@ -169,11 +169,11 @@ func (r row) note(word string) string {
 
 var alias = regexp.MustCompile(`^([a-z]+(?:\.[A-Z]\w*)+)(?: = (.*)| likewise$)`)
 
-// named returns r once for each operation of its endpoint: for those that a note such as "two
-// grants: oauth.Exchange and oauth.Refresh, both sent once" names, or else for that of r and
-// its aliases. An alias is named by a note such as "storage.GetMany = up to 25 ids joined by
-// literal commas". Its row has the operation storage.GetMany, and as its only note the text
-// behind the equals sign.
+// named returns r once for each operation of its endpoint. If there is a note such as "two
+// grants: oauth.Exchange and oauth.Refresh, both sent once", these are the operations that it
+// names, otherwise the operation of r and its aliases. An alias is named by a note such as
+// "storage.GetMany = up to 25 ids joined by literal commas". Its row has the operation
+// storage.GetMany, and as its only note the text behind the equals sign.
 func (r row) named() []row {
 	const begin = "two grants: "
 	if grants, several := strings.CutPrefix(r.note(begin), begin); several {
@@ -296,9 +296,9 @@ func goName(name string) string {
 // A parameter is a parameter of a constructor and the path segments it fills.
 type parameter struct{ name, kind, segment, placeholder string }
 
-// parameterOf returns the parameter of a constructor for a placeholder of a path. It has the
-// name that [api.Path] gives the argument for the placeholder in its errors. A Path with an
-// empty argument returns such an error.
+// parameterOf returns the parameter of a constructor for a placeholder of a path. Its name
+// is the one that errors of [api.Path] have for the placeholder, such as the error for an
+// empty argument.
 func parameterOf(name string) parameter {
 	e, _ := errors.AsType[*api.InputError](api.Path("{"+name+"}", "").Err())
 	p := parameter{name: e.Field, placeholder: name}
@@ -346,8 +346,8 @@ func (c *constructor) write(b *bytes.Buffer) error {
 	return nil
 }
 
-// linkOf returns the constant for how a path with that auth word takes the password of a
-// link, "" if it takes none.
+// linkOf returns the constant for how the endpoint with a path and an auth word takes the
+// password of a link, "" if it takes none.
 func linkOf(path, auth string) string {
 	switch {
 	case !strings.HasSuffix(auth, "+password"):
