@@ -59,7 +59,7 @@ func (h *Handlers) userDetails(c *wire.Call) (wire.Object, error) {
 	return nil, wire.Refuse(http.StatusNotFound, wire.CodeNotFound, "There is no such user.")
 }
 
-// UserObject renders a user. The phone is shown to that user only.
+// UserObject renders a user. The phone is shown to this user only.
 func (h *Handlers) UserObject(id, viewer string, lv wire.Level) wire.Object {
 	u := h.w.User(id)
 	r := wire.Row{Level: lv}

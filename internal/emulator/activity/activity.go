@@ -72,7 +72,7 @@ func (h *Handlers) pollProfile(c *wire.Call) (wire.Object, error) {
 }
 
 // poll returns the changes of a profile, and waits for one if the call requests that.
-// The platform refuses invalid parameters of a poll with 400, and elsewhere with 406.
+// The platform refuses invalid parameters of a poll with 400, unlike those of other calls (406).
 func (h *Handlers) poll(c *wire.Call, profileID string) (wire.Object, error) {
 	q := h.parsePoll(c)
 	q.profile = profileID
@@ -84,7 +84,7 @@ func (h *Handlers) poll(c *wire.Call, profileID string) (wire.Object, error) {
 }
 
 // parsePoll reads the parameters of a poll: how long to wait, the time from which changes
-// count, and the fields to look at. Ids in these may have hyphens; the log has none.
+// count, and the fields to look at. Ids in the fields may have hyphens; those in the log have none.
 func (h *Handlers) parsePoll(c *wire.Call) poll {
 	const noWait = 0
 	q := poll{
@@ -351,8 +351,8 @@ func (h *Handlers) card(n uint32) wire.Object {
 	}
 }
 
-// cardOfPath returns the key of the card in the path. It refuses with 406 one that the
-// caller does not have, because the platform does so for a bad key.
+// cardOfPath returns the key of the card in the path. If the caller has no such card, it
+// refuses the call with 406, as the platform does for a bad key.
 func (h *Handlers) cardOfPath(c *wire.Call) (string, error) {
 	id, err := h.w.WorkspaceOfPath(c)
 	if err != nil {

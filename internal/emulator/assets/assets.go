@@ -28,8 +28,8 @@ const (
 )
 
 // Routes returns the routes of assets, which are the pictures of organizations,
-// workspaces, shares and users. Everyone reads them without a credential, but for those of
-// users.
+// workspaces, shares and users. Reading them requires no credential, except for
+// those of users.
 func (h *Handlers) Routes() []*wire.Route {
 	var all []*wire.Route
 	for _, kind := range []string{wire.KindOrg, wire.KindWorkspace, wire.KindShare, wire.KindUser} {

@@ -122,7 +122,7 @@ func (s *Store) Read(r io.Reader) (*Blob, error) {
 }
 
 // readUntilFull reads until b is full or the reader returns an error, which it returns
-// unchanged: [io.ReadFull] would return io.ErrUnexpectedEOF for a short end.
+// unchanged. [io.ReadFull] would return io.ErrUnexpectedEOF for a partly filled b.
 func readUntilFull(r io.Reader, b []byte) (n int, err error) {
 	for n < len(b) && err == nil {
 		var got int
@@ -206,15 +206,15 @@ func (b *Blob) Sum() string {
 
 func (p *part) size() int64 { return int64(len(p.text)) + p.at.size() }
 
-// readAt reads the part from an offset in it on, as much as b takes or the part has, and
-// returns no error at its end.
+// readAt reads the bytes of the part from off on, until b is full or the part ends, which
+// is not an error.
 func (p *part) readAt(b []byte, off int64) (int, error) {
 	if p.file == nil {
 		return copy(b, p.text[off:]), nil
 	}
 	b = b[:min(int64(len(b)), p.at.size()-off)]
 	n, err := p.file.ReadAt(b, p.at.from+off)
-	runtime.KeepAlive(p) // the cleanup of p, which frees its place in the file, must not run before
+	runtime.KeepAlive(p) // the cleanup of p, which frees its place in the file, must not run during the read
 	return n, err
 }
 
@@ -283,6 +283,6 @@ func (s *Store) free(at span) {
 	if last := len(s.unused) - 1; s.unused[last].to == s.end {
 		s.end = s.unused[last].from
 		s.unused = s.unused[:last]
-		_ = s.spill.Truncate(s.end) // a file that stays long is reused
+		_ = s.spill.Truncate(s.end) // if it fails, allocate uses the space behind s.end again
 	}
 }

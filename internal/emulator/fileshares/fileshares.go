@@ -24,7 +24,7 @@ type Handlers struct {
 func New(w *world.World, s *storage.Handlers) *Handlers { return &Handlers{w: w, storage: s} }
 
 // AddFileShare adds a File Share, or replaces the one with the same id. A missing
-// workspace and title are those of its file. It returns a copy that the caller may
+// workspace or title is taken from its file. It returns a copy that the caller may
 // change.
 func (h *Handlers) AddFileShare(f world.SeedFileShare) world.SeedFileShare {
 	h.w.Lock()
@@ -341,8 +341,8 @@ func (h *Handlers) previewFileShare(c *wire.Call) (wire.Object, error) {
 }
 
 // Preview returns a preview of a file, of the given kind. A preview that consists of
-// several files is a redirect to the first: link is the start of its path, and id that
-// of the File Share or QuickShare.
+// several files is a redirect to the first: link is the start of the path of that file, and
+// id the id of the File Share or QuickShare.
 func (h *Handlers) Preview(c *wire.Call, n *world.Node, kind, link, id string) (wire.Object, error) {
 	if err := storage.CheckPreview(c, n, kind); err != nil {
 		return nil, err
@@ -356,8 +356,8 @@ func (h *Handlers) Preview(c *wire.Call, n *world.Node, kind, link, id string) (
 	return world.ServeVersion(c, n, n.Current())
 }
 
-// redirectToPreview redirects to the first file of a preview: link is the start of its
-// path. The token in the address is valid for a minute, and for the File Share or
+// redirectToPreview redirects to the first file of a preview: link is the start of the path
+// of that file. The token in the address is valid for a minute, and for the File Share or
 // QuickShare with this id only. By an option, the address has a scheme and a host.
 func (h *Handlers) redirectToPreview(c *wire.Call, kind, link, id string) (wire.Object, error) {
 	token := h.w.SignClaims(world.Claims{Scope: previewScope, User: c.UserID(), Profile: id}, previewTokenLife)

@@ -95,8 +95,8 @@ const (
 	updating = false
 )
 
-// readFileShare reads the given fields of a File Share into f. An empty password removes
-// it, which is not valid if isNew is true.
+// readFileShare reads the given fields of a File Share into f. An empty password, which
+// is not valid if isNew is true, removes the password.
 func (h *Handlers) readFileShare(c *wire.Call, f *world.SeedFileShare, isNew bool) {
 	if title, given := c.Field("title"); given {
 		f.Title = title

@@ -120,8 +120,8 @@ type answered struct {
 func (t answered) Do() { delete(t.h.asking, t.user) }
 
 // explain answers with the endpoints whose names share the most words with the
-// question, or else with its background. If there is none, it asks back, provided that
-// the question is short. The surface is how the asker calls the platform.
+// question, or else with its background. If no endpoint shares a word, it asks back,
+// provided that the question is short. The surface is how the asker calls the platform.
 func (h *Handlers) explain(question, background, surface string) (wire.Object, error) {
 	const fewWords = 4
 	words := wire.InWords(question)

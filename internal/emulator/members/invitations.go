@@ -101,7 +101,7 @@ func (h *Handlers) mailAboutMembership(id, user string, m *world.Membership) {
 }
 
 // invite sends an invitation to an address. If there is an open one, it is changed and
-// sent again. How many a profile can have is the option InvitationLimit.
+// sent again. The option InvitationLimit is how many open invitations a profile can have.
 func (h *Handlers) invite(c *wire.Call, id, email, user string) (wire.Object, error) {
 	terms := h.readInvite(c, id)
 	message, _ := c.Field("message")
@@ -163,8 +163,8 @@ const (
 	keepsExpiry  = false
 )
 
-// readTerms reads the given ones of the role, notifications and expiry of a member. If
-// clears is true, null and "" remove the expiry; otherwise "" is ignored.
+// readTerms reads the role, notifications and expiry of a member, as far as the call has
+// them. If clears is true, null and "" remove the expiry; otherwise "" is ignored.
 func (h *Handlers) readTerms(c *wire.Call, id string, clears bool) conditions {
 	var terms conditions
 	if value, given := c.Field("permissions"); given {
@@ -238,7 +238,7 @@ func refuseOwnerRole(role world.Role) error {
 	return wire.Refuse(http.StatusNotAcceptable, codeOwnerRole, "Adding an owner is not allowed.")
 }
 
-// refuseHigherRole returns a refusal with the code if a role is higher than that of the
+// refuseHigherRole returns a refusal with the given code if a role is higher than that of the
 // caller.
 func (h *Handlers) refuseHigherRole(profileID, caller string, role world.Role, code int64) error {
 	if world.Rank(role) <= world.Rank(h.w.Role(profileID, caller)) {
@@ -248,7 +248,7 @@ func (h *Handlers) refuseHigherRole(profileID, caller string, role world.Role, c
 }
 
 // roleToListInvitations returns the lowest role that may list the invitations to a
-// profile: of a share, the one that may invite.
+// profile: for a share, the lowest role that may invite.
 func (h *Handlers) roleToListInvitations(id string) world.Role {
 	switch h.w.KindOf(id) {
 	case wire.KindOrg:
@@ -329,8 +329,8 @@ func (h *Handlers) updateInvitation(c *wire.Call) (wire.Object, error) {
 
 // answeredInvitation returns the invitation to the caller that an update accepts or
 // declines. It returns nil if the update does neither, or also changes terms. It also
-// returns nil for an invitation to another user, and for one to an organization, because
-// that is answered by its key.
+// returns nil for an invitation to another user, and for an invitation to an organization,
+// which is answered by its key instead.
 func (h *Handlers) answeredInvitation(c *wire.Call) (inv *world.Invitation, accept bool) {
 	state, _ := c.Field("state")
 	answers := state == world.InviteAccepted || state == world.InviteDeclined
@@ -428,8 +428,8 @@ func (h *Handlers) setTerms(c *wire.Call, inv *world.Invitation, terms condition
 }
 
 // settleInvitation sets the state of an invitation, as if its guest did so; "" keeps the
-// state. The state pending sends the invitation again (assumed). The caller sets the time
-// of the change before, and calls MarkInvitationChanged after it.
+// state. The state pending sends the invitation again (assumed). The caller sets
+// inv.Updated before the call, and calls MarkInvitationChanged after it.
 func (h *Handlers) settleInvitation(c *wire.Call, inv *world.Invitation, state string) error {
 	guest, by := h.w.UserNamed(inv.Email), h.w.Joiner(c.Key)
 	switch state {
@@ -487,8 +487,8 @@ func (h *Handlers) acceptInvitation(c *wire.Call, id string) (wire.Object, error
 	return nil, h.answerByKey(c, id, accept)
 }
 
-// answerByKey accepts or declines the invitation of the key in the path, if it is one to the
-// profile.
+// answerByKey accepts or declines the invitation of the key in the path, which must be an
+// invitation to the profile.
 func (h *Handlers) answerByKey(c *wire.Call, id string, accept bool) error {
 	key := c.Segment("invitation_key")
 	i := slices.IndexFunc(h.w.AllInvitations(), func(inv *world.Invitation) bool { return inv.Key == key })
@@ -527,7 +527,7 @@ func (h *Handlers) receivedInvitation(inv *world.Invitation) wire.Object {
 }
 
 // myInvitation returns the invitation in the path: by its id to the addressee, by its key
-// to anyone.
+// to anyone. An invitation to a deleted profile does not count.
 func (h *Handlers) myInvitation(c *wire.Call) (wire.Object, error) {
 	name := c.Segment("invitation_id")
 	for _, inv := range h.w.AllInvitations() {
@@ -540,8 +540,8 @@ func (h *Handlers) myInvitation(c *wire.Call) (wire.Object, error) {
 }
 
 // acceptInvitations accepts all invitations of the caller, and the invitation with the key
-// in the form. It skips those that the credential may not change, without an error. If it
-// accepts none, it returns the error of the last one that failed (assumed).
+// in the form. It skips, without an error, those to profiles in which the credential may not
+// write. If it accepts none, it returns the error of the last one that failed (assumed).
 func (h *Handlers) acceptInvitations(c *wire.Call) (wire.Object, error) {
 	if err := c.CheckWrite(); err != nil {
 		return nil, err

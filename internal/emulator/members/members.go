@@ -255,8 +255,8 @@ func (h *Handlers) memberDetails(c *wire.Call, id string) (wire.Object, error) {
 	return wire.Object{{key, row}}, nil
 }
 
-// memberNamed returns the id of the member, or the invited one, whom the path names, ""
-// if there is none. The path has an id, an e-mail address or me.
+// memberNamed returns the id of the member or invited user whom the path names, "" if
+// there is none. The path has an id, an e-mail address or me.
 func (h *Handlers) memberNamed(profileID string, c *wire.Call) string {
 	name := c.Segment("user_id")
 	if name == "me" {
@@ -496,8 +496,8 @@ func (h *Handlers) refuseTransfer(c *wire.Call, id, successor string) error {
 	return nil
 }
 
-// simulatesConflict reports whether a transfer is to fail as if another one were under way.
-// By an option, that happens to the first calls, which it counts.
+// simulatesConflict reports whether a transfer must fail as if another one were under way.
+// The option TransferConflicts is how many of the first transfers fail so; busy counts them.
 func (h *Handlers) simulatesConflict() bool {
 	t := &h.transfers
 	if t.busy >= h.w.Options.Shares.TransferConflicts {

@@ -102,8 +102,8 @@ func (h *Handlers) deviceOf(userCode string) *authorization {
 	return nil
 }
 
-// devicePage shows a page on which a user types the code of a device, and leads to the
-// decision.
+// devicePage shows a page on which a user types the code of a device. If the call has a
+// valid code, it redirects to the sign-in page of the request that the device has made.
 func (h *Handlers) devicePage(c *wire.Call) (wire.Object, error) {
 	text := c.Value("user_code")
 	if q := h.deviceOf(text); q != nil {

@@ -71,7 +71,7 @@ func pageHeader() http.Header {
 	}
 }
 
-const nowhere = "" // in show: the form leads to no other site
+const nowhere = "" // for renderPage: the form leads to no other site
 
 // renderPage renders a page. Its content security policy allows only the style sheet. Its
 // form can be sent only to this server, which may redirect to the origin of leadsTo, a URL
@@ -116,8 +116,8 @@ func (h *Handlers) requestEndedPage() *wire.Reply {
 }
 
 // connect shows the next step of an authorization request: to sign in, to send a
-// one-time code, or to decide. A browser without a cookie of this server gets one, by
-// which the next call knows it.
+// one-time code, or to decide. A browser without a cookie of this server gets a new
+// one, so that its next call is recognized.
 func (h *Handlers) connect(c *wire.Call) (wire.Object, error) {
 	q, err := h.pendingRequest(c.Value("auth_request_id"))
 	if err != nil {
@@ -213,8 +213,8 @@ func modeText(m wire.Mode) string {
 	}[m]
 }
 
-// connectSubmit handles a form of a page. It refuses one that another site has sent: that
-// cannot know the proof, which is bound to the cookie of the browser.
+// connectSubmit handles a form of a page. It refuses a form that another site has sent:
+// that site cannot know the proof, which is bound to the cookie of the browser.
 func (h *Handlers) connectSubmit(c *wire.Call) (wire.Object, error) {
 	_ = c.ReadForm() // a body of another type has no fields
 	q, err := h.pendingRequest(c.Form.Get("auth_request_id"))

@@ -53,7 +53,7 @@ const (
 )
 
 // register registers a client, and returns its ID and the token with which it can be
-// changed. Clients are public, so that no authentication method but none is accepted.
+// changed. Clients are public: the only authentication method that it accepts is "none".
 func (h *Handlers) register(c *wire.Call) (wire.Object, error) {
 	fields, err := readRegistration(c)
 	if err != nil {
@@ -379,7 +379,7 @@ func sameDomain(r *http.Request, via []*http.Request) error {
 }
 
 // parseDocument returns the client that a metadata document describes. It checks the
-// document by the rules of registration, and that it names id, its own address.
+// document by the rules of registration, and that its client_id is its address (id).
 func parseDocument(id string, text []byte) (*client, error) {
 	var d struct {
 		ID        string   `json:"client_id"`

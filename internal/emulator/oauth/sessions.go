@@ -113,8 +113,8 @@ func (h *Handlers) sessionUpdate(c *wire.Call, sess *session) (wire.Object, erro
 	return h.sessionDetails(c, sess)
 }
 
-// renameSession sets the names of a session to those that the form has. An empty name
-// clears it. A form with none of the names, and no scopes, is refused.
+// renameSession sets the names of a session to those that the form has. An empty
+// value clears a name. A form with none of the names, and no scopes, is refused.
 func renameSession(c *wire.Call, sess *session, form url.Values) {
 	set := func(name string, field *string) {
 		if !form.Has(name) {
@@ -403,7 +403,7 @@ func (h *Handlers) newRefreshToken(sess *session) string {
 
 // refreshToken issues an access token for a refresh token, which stays valid. If
 // refresh tokens rotate, by an option, it issues a new one as well, and a second use of
-// the old one ends the session, because it was stolen. A closed account has no tokens.
+// the old one, which was stolen, ends the session. A closed account has no tokens.
 func (h *Handlers) refreshToken(c *wire.Call, form url.Values) (wire.Object, error) {
 	if err := requireFields(form, "refresh_token", "client_id"); err != nil {
 		return nil, err
@@ -468,8 +468,8 @@ func (h *Handlers) issueTokens(c *wire.Call, sess *session, refresh string) wire
 		wire.Member{"scope", sess.scope}, wire.Member{"scopes", scopesValue(&h.w.Options, sess.scopes)})
 }
 
-// scopesValue returns granted scopes as JSON text. By an option they are a list; by
-// another, they are left out if they are all that a user has, as on older servers.
+// scopesValue returns granted scopes as JSON text or, by the option ScopesAsArray, as a
+// list. By the option LegacyScopes, it returns nil for the whole account, as older servers do.
 func scopesValue(o *world.Options, scopes []string) any {
 	switch {
 	case o.OAuth.LegacyScopes && len(scopes) == 1 && strings.HasPrefix(scopes[0], wire.KindUser+":*:rw"):

@@ -180,8 +180,8 @@ func (h *Handlers) orgDetails(c *wire.Call, id string) (wire.Object, error) {
 	return wire.Object{{h.orgKey(), h.orgObject(id, c.Key.User, c.Out.Level)}}, nil
 }
 
-// orgKey returns the name under which a response has an organization, which is an
-// option.
+// orgKey returns the name of the member that holds an organization in a response: org or,
+// by an option, organization.
 func (h *Handlers) orgKey() string {
 	if h.w.Options.Account.OrganizationKey {
 		return "organization"
@@ -228,8 +228,8 @@ type Plan struct {
 }
 
 // plans returns the plans of the platform with their limits, the smallest first. Credits
-// are those of a month; a metered plan charges for more of them, the others stop. Zero
-// workspaces are no limit.
+// are those of a month; a metered plan charges for more credits, the other plans stop. Zero
+// seats or workspaces mean no limit.
 func plans() []Plan {
 	return []Plan{
 		{name: "starter", credits: 300_000, Seats: 1, Workspaces: 10, Shares: 100},

@@ -131,7 +131,7 @@ func (h *Handlers) quickShareOfPath(c *wire.Call) (*world.QuickShare, *world.Nod
 }
 
 // refuseCorrupt returns the refusal of a file whose content is corrupt, nil for others.
-// The option CorruptSource is a part of the names of such files.
+// A file is corrupt if its name contains the option CorruptSource.
 func (h *Handlers) refuseCorrupt(n *world.Node) error {
 	if h.w.Options.Shares.CorruptSource == "" || !strings.Contains(n.Name, h.w.Options.Shares.CorruptSource) {
 		return nil
@@ -195,7 +195,7 @@ func (h *Handlers) downloadQuickShare(c *wire.Call, q *world.QuickShare, n *worl
 }
 
 // readQuickNote returns the text of a note, and the note as a node, of which it shows the
-// fields of the level standard at most.
+// fields of the level standard at most: less detailed levels are greater numbers.
 func (h *Handlers) readQuickNote(c *wire.Call, q *world.QuickShare, n *world.Node) (wire.Object, error) {
 	if n.Kind != world.KindNote {
 		return nil, wire.Refuse(http.StatusNotAcceptable, storage.CodeNotNote, "Node is not a note")
@@ -269,7 +269,7 @@ func (h *Handlers) revokeQuickShare(c *wire.Call, q *world.QuickShare) (wire.Obj
 	}
 	delete(h.quickShares.byID, q.ID)
 	h.quickShares.list = slices.DeleteFunc(h.quickShares.list, func(id string) bool { return id == q.ID })
-	if n := h.w.AnyNode(q.Node); n != nil { // it exists no more after a purge of the trash
+	if n := h.w.AnyNode(q.Node); n != nil { // nil after the trash with the file was purged
 		h.w.NodeEvent(n, world.Event{
 			Name: "workspace_quickshare_deleted", CallingUser: c.Key.User, Actor: h.w.ActorOf(c.Key),
 		})

@@ -12,7 +12,7 @@ func (h *Handlers) shareDetails(c *wire.Call, id string) (wire.Object, error) {
 }
 
 // readableShare returns a function that finds the id of the share in the path of a call.
-// It refuses a caller who may not read the share, with the code.
+// It refuses a caller who may not read the share, with the given code.
 func (h *Handlers) readableShare(code int64) func(*wire.Call) (string, error) {
 	return func(c *wire.Call) (string, error) {
 		if err := c.Check.Err(); err != nil {
@@ -44,7 +44,7 @@ func (h *Handlers) publicDetails(c *wire.Call, id string) (wire.Object, error) {
 			return h.Account.UserObject(user, store.User,
 				wire.Terse)
 		})},
-		{"comments", []wire.Object{}}, // no document shows what it can have
+		{"comments", []wire.Object{}}, // always empty: no document shows its rows
 		{"org", h.shareOrg(share)},
 	}, nil
 }

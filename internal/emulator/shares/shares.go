@@ -81,7 +81,7 @@ func (h *Handlers) Routes() []*wire.Route {
 }
 
 // shareOfPath returns a function that finds the share in the path of a call. The caller
-// must have at least the role there, and the credential may change the share.
+// must have at least the role least there, and a credential with write access.
 func (h *Handlers) shareOfPath(least world.Role) func(*wire.Call) (*world.Share, error) {
 	return func(c *wire.Call) (*world.Share, error) {
 		if err := c.Check.Err(); err != nil {
@@ -114,7 +114,7 @@ func (h *Handlers) refuseForRole(k *wire.Credential, id string, least world.Role
 }
 
 // workspaceOfPath returns a function that finds the id of the workspace in the path of a
-// call. The user must have at least the role there, and the credential may change it.
+// call. The user must have at least the role least there, and a credential with write access.
 func (h *Handlers) workspaceOfPath(least world.Role) func(*wire.Call) (string, error) {
 	return func(c *wire.Call) (string, error) {
 		id := h.w.WorkspaceNamed(c.Segment("workspace_id"), c.Key.User)
@@ -133,7 +133,7 @@ func (h *Handlers) writeShareEvent(c *wire.Call, share *world.Share, event strin
 }
 
 // deleteShare deletes a share. The query parameter confirm must repeat its id or custom
-// name. The platform refuses a missing one with a code of its own.
+// name. The platform refuses a missing confirm with a code of its own.
 func (h *Handlers) deleteShare(c *wire.Call, share *world.Share) (wire.Object, error) {
 	switch confirm := c.Value("confirm"); {
 	case confirm == "":
@@ -167,7 +167,7 @@ func (h *Handlers) setArchived(archived bool, event string) func(*wire.Call) (wi
 }
 
 // importShare moves a share that the caller owns alone, and that is in no workspace,
-// into a workspace. An archived one becomes active.
+// into a workspace. An archived share becomes active.
 func (h *Handlers) importShare(c *wire.Call, workspaceID string) (wire.Object, error) {
 	share, err := h.shareOfPath("")(c) // no least role: the owners are checked below
 	if err != nil {
@@ -223,7 +223,7 @@ func (h *Handlers) refuseBeyondQuota(workspaceID string) error {
 // linkTokenLife is ours: the lifetime of such tokens is not published.
 const linkTokenLife = time.Hour
 
-// refuseRead returns a refusal, with the code, if the caller may not see the details of a
+// refuseRead returns a refusal with the given code if the caller may not see the details of a
 // share. A user with a role and a credential for the share may, unless the share is closed
 // to that role. All others need its link, see refuseByLink.
 func (h *Handlers) refuseRead(c *wire.Call, id string, code int64) error {
@@ -238,10 +238,10 @@ func (h *Handlers) refuseRead(c *wire.Call, id string, code int64) error {
 	return nil
 }
 
-// refuseByLink returns a refusal, with the code, if the link of a share is not open to the
+// refuseByLink returns a refusal with the given code if the link of a share is not open to the
 // caller, or has a password and X-Ve-Password has no token for it. IsCovered says whether the
-// caller has a credential for the share. An open link requires none. The refusal of a
-// closed link says whether a credential could help; for the public view, none does.
+// caller has a credential for the share. An open link requires no credential. The refusal
+// of a closed link says whether a credential could help, which it never can for the public view.
 func (h *Handlers) refuseByLink(c *wire.Call, id string, isCovered bool, code int64) error {
 	share := &h.w.Share(id).Value
 	isOpen := h.storage.AdmitsWithoutRole(share, c.UserID())

@@ -179,8 +179,8 @@ func (h *Handlers) refuseGrant(c *wire.Call, scopes []string) error {
 }
 
 // refuseByConflict returns a conflict for the first updates of scopes, as if another
-// update had been quicker, and nil for later ones. Their number is the option
-// KeyConflicts.
+// update had been quicker, and nil for later ones. The option KeyConflicts is the number
+// of updates that it refuses.
 func (h *Handlers) refuseByConflict() error {
 	if h.Auth.conflicts >= h.w.Options.OAuth.KeyConflicts {
 		return nil
@@ -205,7 +205,7 @@ func (h *Handlers) requireCode(c *wire.Call) {
 	}
 }
 
-// hasRightCode reports whether the one-time code of a call is right, or it needs none.
+// hasRightCode reports whether the one-time code of a call is right, or the call needs none.
 func (h *Handlers) hasRightCode(c *wire.Call) bool {
 	code, _ := c.Field("token")
 	f := h.factorToConfirm(c)
@@ -264,8 +264,8 @@ func (h *Handlers) Exceeds(k *wire.Credential, scopes []string) bool {
 	return len(scopes) == 0 || slices.ContainsFunc(scopes, func(scope string) bool { return !h.grants(k, scope) })
 }
 
-// grants reports whether one of the scopes of a credential grants all that a scope
-// does.
+// grants reports whether one of the scopes of a credential grants everything that scope
+// grants.
 func (h *Handlers) grants(k *wire.Credential, scope string) bool {
 	_, _, access := wire.SplitScope(scope)
 	return slices.ContainsFunc(k.Scopes, func(own string) bool {

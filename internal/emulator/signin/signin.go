@@ -85,7 +85,7 @@ func (h *Handlers) SecondFactorMissing() error {
 
 // signOut revokes the session tokens of a user, but not API keys, OAuth tokens,
 // and limited tokens, which only invalidateAll revokes. By the option PermanentSessions it
-// revokes nothing; the key of an agent account is refused.
+// revokes nothing. It refuses the key of an agent account.
 func (h *Handlers) signOut(c *wire.Call) (wire.Object, error) {
 	if c.Key.Kind == wire.APIKey && h.w.User(c.Key.User).Value.AccountType == "agent" {
 		return nil, wire.Refuse(http.StatusUnauthorized, codeAgentSignOut, "The key of an agent account cannot sign out.")
@@ -218,7 +218,7 @@ func (h *Handlers) CheckSecondFactor(userID, code string) bool {
 // sign-in completed.
 func (h *Handlers) signIn(c *wire.Call) (wire.Object, error) {
 	email, password, found := c.Request.BasicAuth()
-	if !found { // no account, and so no attempts to count
+	if !found { // no account is named: there are no attempts to count
 		return nil, wire.Refuse(http.StatusUnauthorized, codePassword,
 			"Send the e-mail address and the password by HTTP Basic.")
 	}
@@ -267,8 +267,8 @@ func (h *Handlers) newFactor(channel string) *factor {
 	return &factor{channel: channel, secret: secret[:totpSecret]}
 }
 
-// SetFactor sets the second factor of a user to a new one, or removes it if the user has
-// none.
+// SetFactor replaces the second factor of a user by a new one for the channel u.TwoFactor.
+// If that is "", it only removes the factor.
 func (h *Handlers) SetFactor(u world.User) {
 	delete(h.Auth.Factors, u.ID)
 	if u.TwoFactor != "" {

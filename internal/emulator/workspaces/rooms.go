@@ -67,7 +67,7 @@ func (h *Handlers) writeWorkspaceEvent(c *wire.Call, id, event string) {
 	h.w.WriteEvent(world.Event{Name: event, Workspace: id, CallingUser: c.Key.User, Actor: h.w.ActorOf(c.Key)})
 }
 
-// setArchived makes a workspace read-only, or ends that. A repetition changes nothing.
+// setArchived makes a workspace read-only, or writable again. A repetition changes nothing.
 func (h *Handlers) setArchived(archived bool) func(*wire.Call) (wire.Object, error) {
 	event := "workspace_unarchived"
 	if archived {
