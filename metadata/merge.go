@@ -166,7 +166,7 @@ func (f *Fields) merge(ctx context.Context, r *api.Request, confirmed bool, opts
 
 // outcome returns the outcome of a merge, and the refusal if it was refused. A refused merge
 // has the status of a success, and its reason in would_refuse, an object. A would_refuse of
-// another kind has no known meaning.
+// another JSON kind has no known meaning.
 //
 // Confirmed is false for a Preflight, which merges nothing: if it is not refused, a merge is
 // possible. Why a confirmed merge that is not refused has not merged is not known.
