@@ -97,8 +97,8 @@ func (w *Records) KeepCredential(k *wire.Credential) { w.credentials[k.Token] = 
 // DropCredential ends a token.
 func (w *Records) DropCredential(token string) { delete(w.credentials, token) }
 
-// Credentials returns the stored credentials for which matches returns true. They may be
-// dropped or replaced meanwhile.
+// Credentials returns the stored credentials for which matches returns true. The loop over
+// them may drop or replace credentials.
 func (w *Records) Credentials(matches func(*wire.Credential) bool) iter.Seq[*wire.Credential] {
 	return func(yield func(*wire.Credential) bool) {
 		for _, k := range w.credentials {
@@ -121,8 +121,8 @@ func (w *Tree) KeepAsset(at AssetKey, a *Asset) { w.assets[at] = a }
 // DropAsset removes a picture of a profile.
 func (w *Tree) DropAsset(at AssetKey) { delete(w.assets, at) }
 
-// RemoveNode removes a node for good and, of a folder, everything in it. It returns their
-// ids. It writes no event.
+// RemoveNode removes a node for good, and everything in it if it is a folder. It returns the
+// ids of all removed nodes. It writes no event.
 func (w *Tree) RemoveNode(n *Node) (gone []string) {
 	inside := func(id string) bool {
 		return id == n.ID || n.Kind == KindFolder && w.InFolder(w.nodes[id], n.ID)

@@ -47,9 +47,9 @@ func (w *Core) MarkChanged(now time.Time, profileID string, fields ...string) {
 	w.stampFields(now, profileID, fields, nil)
 }
 
-// stampFields gives fields of a profile a new stamp, wakes the polls that wait for it
-// and reports the change. Row is the event that caused it, nil for none. The caller holds
-// the lock.
+// stampFields gives fields of a profile a new stamp, wakes the polls of the profile and
+// reports the change. Row is the event that caused the change, nil for none. The caller
+// holds the lock.
 func (w *Core) stampFields(now time.Time, profileID string, fields []string, row *uint32) {
 	a := &w.Activity
 	if profileID == "" || len(fields) == 0 {
@@ -71,7 +71,7 @@ func (w *Core) stampFields(now time.Time, profileID string, fields []string, row
 // MarkEventFields gives the activity fields of the event in row n a new stamp in every
 // profile that sees it, so that polls of these report the change. An upload is seen by
 // its user only; an event of no workspace or share by its organization, or else by its
-// user; one on a file also by the File Shares of that file.
+// user; an event on a file also by the File Shares of that file.
 func (w *World) MarkEventFields(now time.Time, n uint32) {
 	l := &w.Log
 	e := &l.Entries[n]

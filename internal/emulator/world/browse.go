@@ -93,7 +93,7 @@ func (w *Tree) memberItems(profileID string) (list []seed.Item) {
 	return list
 }
 
-// nodeItems returns the nodes in a folder of a profile, folders first; "" is the root.
+// nodeItems returns the nodes in a folder of a profile, folders (Parent) first; "" is the root.
 func (w *Tree) nodeItems(owner, folder string) []seed.Item {
 	list := []seed.Item{}
 	for _, id := range w.nodeList {

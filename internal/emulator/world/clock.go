@@ -56,8 +56,8 @@ func (c *clock) read() (now time.Time, frozen bool) {
 	return c.source().Add(ahead), false
 }
 
-// Freeze sets the clock and stops it; the zero time means now. The tasks that are due
-// until then are done, as by [Core.Advance]. The clock may be set back.
+// Freeze sets the clock to a time and stops it; the zero time means now. The tasks that are
+// due by that time are done, as by [Core.Advance]. The clock may be set back.
 func (w *Core) Freeze(at time.Time) {
 	w.Lock()
 	defer w.Unlock()
@@ -80,16 +80,16 @@ func (w *Core) Unfreeze() {
 	}
 }
 
-// Advance moves the clock forward, whether it is frozen or not. The tasks that are due
-// until then are done in the order of time, with the clock at the time of each, and
-// calls that wait for that long return. It does nothing if d is not positive.
+// Advance moves the clock forward by d, whether it is frozen or not. The tasks that are due
+// by the new time are done in the order of time, with the clock at the time of each. Calls
+// that wait for a time up to the new one return. Advance does nothing if d is not positive.
 func (w *Core) Advance(d time.Duration) {
 	w.Lock()
 	defer w.Unlock()
 	if d <= 0 {
 		return
 	}
-	ahead := w.clock.ahead // runUntil freezes the clock, and so clears it
+	ahead := w.clock.ahead // runUntil freezes the clock, which sets ahead to 0
 	now, frozen := w.Clock()
 	w.runUntil(now.Add(d))
 	if frozen {
@@ -147,10 +147,10 @@ func (w *Core) clockChanged() {
 	}
 }
 
-// StopAlarms stops the timers of the scheduled tasks. Until they are due, they would keep
-// the state in memory, even if it has no other use any more. Calls still do what is due.
+// StopAlarms stops the timers of the scheduled tasks: until a timer fires, it keeps the whole
+// state in memory. Calls still do the tasks that are due.
 func (w *Core) StopAlarms() {
-	w.LockUncounted()
+	w.LockUncounted() // a snapshot does not have the timers
 	defer w.Unlock()
 	for i := range w.due {
 		w.due[i].stopAlarm()
@@ -183,8 +183,8 @@ func (w *Core) After(d time.Duration) (done <-chan struct{}, stop func()) {
 }
 
 // Schedule does a task at a time of the platform's clock, at once if that has passed. The
-// caller holds the lock, and the task is done with it. Every call sees the effects of
-// the tasks that were due before it.
+// caller holds the lock; the task is done under the lock, too. Every call sees the effects
+// of the tasks that were due before it.
 func (w *Core) Schedule(at time.Time, task Task) {
 	now, frozen := w.Clock()
 	if !at.After(now) {
@@ -198,7 +198,7 @@ func (w *Core) Schedule(at time.Time, task Task) {
 		return -1 // behind those of the same moment
 	})
 	next := scheduled{at: at, task: task}
-	if !frozen {
+	if !frozen { // when a frozen clock runs again, clockChanged sets the alarms
 		next.alarm = time.AfterFunc(at.Sub(now), w.RunDueTasks)
 	}
 	w.due = slices.Insert(w.due, i, next)

@@ -238,8 +238,8 @@ func (w *Core) Seal(b []byte, binding string) string {
 	return base64.StdEncoding.EncodeToString(append(b, w.proof(b, binding)...))
 }
 
-// proof returns a hash of b, its purpose (binding) and the seed of the world, by which
-// another text or purpose is detected.
+// proof returns a hash of b, its purpose (binding) and the seed of the world. Unseal compares
+// it to detect changed bytes, and bytes that were sealed for another purpose.
 func (w *Core) proof(b []byte, binding string) []byte {
 	h := sha256.New()
 	h.Write(binary.BigEndian.AppendUint64(nil, w.Options.Seed))
@@ -318,9 +318,9 @@ func (w *Core) SignClaims(c Claims, life time.Duration) string {
 		wire.Member{"jti", strconv.FormatUint(w.NextSerial(), 36)}))
 }
 
-// OpenToken reads a signed token. The result says whether the text has the form of one
-// (Shaped), its claims can be read (Readable), and it is signed by the platform and not
-// expired (Genuine).
+// OpenToken reads a signed token. The result says whether the text has the form of a token
+// (Shaped), whether its claims can be read (Readable), and whether it is signed by the
+// platform and not expired (Genuine).
 func (w *Core) OpenToken(token string) (t Token) {
 	parts := strings.Split(token, ".")
 	if len(parts) != 3 {

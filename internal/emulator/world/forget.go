@@ -7,8 +7,8 @@ import (
 )
 
 // DeleteProfile deletes a share or a workspace with all that is in it: nodes, shares, File
-// Shares, members, invitations. Polls of them return, and their sockets end. The caller
-// holds the lock.
+// Shares, members, invitations. MarkChanged ends the polls and sockets of each deleted
+// profile. The caller holds the lock.
 func (w *World) DeleteProfile(id string) {
 	if w.KindOf(id) == wire.KindWorkspace {
 		for _, share := range slices.Clone(w.shareList) {

@@ -302,8 +302,8 @@ func kindIndex(n uint32) uint16 {
 	return uint16(n)
 }
 
-// storeDetail stores the fields of an event that few events have, beside the entry of
-// row n, if there are any, and indexes its id and its parent.
+// storeDetail stores the fields that few events have: not in the entry of row n, but in
+// l.details, if any of them is set. It also indexes the id and the parent of the event.
 func (l *Log) storeDetail(n uint32, e Event) {
 	d := Detail{
 		id:          wire.Plain(e.ID),
@@ -362,8 +362,8 @@ func (l *Log) ShownAt(n uint32) Position { return Position{TimeKey(l.Entries[n].
 // TimeKey maps signed times to unsigned keys of the same order.
 func TimeKey(t int64) uint64 { return uint64(t) ^ 1<<63 } //nolint:gosec // the wrap is the point
 
-// Span returns the first and last position that events from one time to another, in Unix
-// seconds and both included, can have. It is the whole log if that is not ordered by time.
+// Span returns the first and last possible position of an event whose time, in Unix seconds,
+// is at least from and at most to. They enclose the whole log if it is not ordered by time.
 func (l *Log) Span(from, to int64) (first, last Position) {
 	first, last = Position{}, Position{math.MaxUint64, math.MaxUint32}
 	switch l.order {
@@ -382,7 +382,7 @@ func (l *Log) ID(n uint32) string {
 	if d := l.details[n]; d != nil && d.id != "" {
 		return d.id
 	}
-	return Opaque('e', l.seed, uint64(n))
+	return Opaque('e', l.seed, uint64(n)) // e begins the ids of events
 }
 
 // FindEvent returns the row of the event with a plain id, and whether there is one. An id
@@ -392,7 +392,7 @@ func (l *Log) FindEvent(id string) (uint32, bool) {
 	if n, found := l.given[id]; found {
 		return n, true
 	}
-	n, found := numberOf(id, 'e', l.seed)
+	n, found := numberOf(id, 'e', l.seed) // e begins the ids of events
 	if !found || n >= uint64(len(l.Entries)) {
 		return 0, false
 	}
@@ -405,8 +405,8 @@ func (l *Log) FindEvent(id string) (uint32, bool) {
 func (l *Log) ObjectNumber(row uint32, id, name string) uint32 { return l.objectNumber(row, id, name) }
 
 // objectNumber returns the number of the object of the event in a row, 0 if it has none.
-// A new object is added; another name of a known one is recorded as its name from this row
-// on, because earlier events are shown with the former name.
+// A new object is added. If a known object has another name now, that is its name from this
+// row on; earlier events are shown with the former name.
 func (l *Log) objectNumber(row uint32, id, name string) uint32 {
 	if id == "" {
 		return 0
@@ -457,13 +457,13 @@ func (l *Log) nameAt(row uint32, id string) string {
 	return l.called[id]
 }
 
-// FindObject returns the number of a plain object id, and whether there is one. The id
-// of a generated object is computed from its number.
+// FindObject returns the number of the object with a plain id, and whether there is such an
+// object. The id of a generated object is not stored: its number is computed from the id.
 func (l *Log) FindObject(id string) (uint32, bool) {
 	if n, found := l.byID[id]; found {
 		return n, true
 	}
-	n, found := numberOf(id, '2', l.seed)
+	n, found := numberOf(id, '2', l.seed) // 2 begins the ids of nodes
 	if !found || n == 0 || n >= uint64(len(l.Things)) {
 		return 0, false
 	}
@@ -479,7 +479,7 @@ func (l *Log) ObjectID(n uint32) string {
 	case l.Things[n].id != "":
 		return l.Things[n].id
 	}
-	return Opaque('2', l.seed, uint64(n))
+	return Opaque('2', l.seed, uint64(n)) // 2 begins the ids of nodes
 }
 
 // ObjectName returns the name of the object with a number at the time of the event in a
@@ -591,8 +591,8 @@ func ActorObject(a Actor) wire.Object {
 	}
 }
 
-// mergeSorted returns sorted rows with more rows, of which there must be one at least, in
-// the order of compare. If they belong at the end and are in order, nothing is sorted.
+// mergeSorted adds more, which must not be empty, to rows, which are in the order of compare,
+// and returns all in this order. It does not sort if more is in order and belongs at the end.
 func mergeSorted(rows, more []uint32, compare func(a, b uint32) int) []uint32 {
 	sorted := len(rows) == 0 || compare(rows[len(rows)-1], more[0]) <= 0
 	rows = append(rows, more...)

@@ -127,8 +127,8 @@ func (w *World) WriteMembership(event, profileID, userID, caller string, actor *
 		Event{Name: event, Category: w.KindOf(profileID), User: userID, CallingUser: caller, Actor: actor})
 }
 
-// MemberList returns the members of a profile in order of id, then its pending
-// invitations. The caller holds the lock and has checked access.
+// MemberList returns the members of a profile in order of id, then the users of its pending
+// invitations, each user once. The caller holds the lock and has checked access.
 func (w *World) MemberList(c *wire.Call, profileID string) (wire.Object, error) {
 	ids := w.MembersOf(profileID)
 	for _, inv := range w.OpenInvitations(profileID) {
@@ -178,7 +178,7 @@ func (w *World) MemberObject(profileID, id, viewer string) wire.Object {
 	return o
 }
 
-// person renders what members see of a user. An invited address has no id.
+// person renders what members see of a user, or of an invited address with its stand-in id.
 func person(id string, u User) wire.Object {
 	return wire.Object{
 		{"id", wire.ProfileID(id)},
@@ -232,7 +232,7 @@ type Invitation struct {
 	Updated    time.Time
 }
 
-// AddInvitation adds an invitation, as if mailed, and returns it with defaults.
+// AddInvitation adds an invitation and its mail, and returns the invitation with defaults.
 func (w *World) AddInvitation(it SeedInvitation) SeedInvitation {
 	w.Lock()
 	defer w.Unlock()
@@ -448,7 +448,7 @@ func (w *Directory) RefuseOutsider(profileID, userID string, role Role) error {
 }
 
 // RefuseByOutsiderPolicy returns a refusal if the user is not in the organization of a
-// profile, and a policy of the organization or of the share lets no such user have access.
+// profile, and a policy of the organization or of the share excludes such users.
 func (w *Directory) RefuseByOutsiderPolicy(profileID, userID string) error {
 	org := w.OrgOf(profileID)
 	if w.Role(org, userID) != "" {

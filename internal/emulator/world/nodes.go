@@ -88,7 +88,7 @@ func (w *World) KeepNode(n Node) *Node {
 // keepVersions fills in the defaults of the versions of a node. A Content of the node that
 // differs from the content of the last version becomes another version.
 func (w *Tree) keepVersions(n *Node) {
-	// They are kept here because AddVersion sets Versions, Content and Size to those of a version.
+	// These are copies of the fields, because AddVersion overwrites Versions, Content and Size.
 	given, text, size := n.Versions, cmp.Or(n.Content, string(n.Bytes)), n.Size
 	n.Versions, n.Bytes = nil, nil
 	if !n.HasContent() {
@@ -120,8 +120,8 @@ func (w *Tree) AddVersion(n *Node, v Version) {
 // textMost is the longest content, in bytes, that is searched and summarized.
 const textMost = 4 << 20
 
-// VersionOf returns a version with the content of uploaded chunks. A content that is short
-// enough to be searched as text is joined and also becomes the text of the version.
+// VersionOf returns a version with the content of uploaded chunks. Several chunks of up to
+// textMost bytes in all are stored as one. A content in one piece in memory sets v.Content.
 func (w *Tree) VersionOf(chunks ...*blob.Blob) (Version, error) {
 	content := blob.Join(chunks...)
 	v := Version{Size: content.Size(), Source: content}
@@ -170,7 +170,7 @@ func (g generated) ReadAt(p []byte, off int64) (int, error) {
 type textSource interface{ Text() string }
 
 // Text returns the text of a version: of a text file or a PDF. It is "" for any other
-// content, and for a long one.
+// content, and for a Source longer than textMost that is not a textSource.
 func Text(v Version) string {
 	if source, hasText := v.Source.(textSource); hasText {
 		return source.Text()
@@ -268,7 +268,7 @@ func (w *Tree) NodeOrTrash(profileID, id string) *Node {
 	return n
 }
 
-// NodesOf lists the nodes of a profile in order of arrival, without its trash.
+// NodesOf lists the nodes that a profile shows (storageOf), by arrival, without the trash.
 func (w *Tree) NodesOf(profileID string) []*Node {
 	owner, folder := w.storageOf(profileID)
 	var found []*Node
@@ -285,7 +285,7 @@ func (w *Tree) NodesOf(profileID string) []*Node {
 func (w *Tree) ancestors(n *Node) []*Node {
 	var found []*Node
 	for up := w.nodes[n.Parent]; up != nil && len(found) < len(w.nodes); up = w.nodes[up.Parent] {
-		found = append(found, up) // no more than there are: seed files can have cycles
+		found = append(found, up) // at most as many as there are nodes: a seed file can have a cycle
 	}
 	return found
 }
@@ -316,8 +316,8 @@ func (n *Node) SummaryText() string {
 	return cmp.Or(n.Summary, firstSentence(n.Text()))
 }
 
-// firstSentence returns the first sentence of the first line of a text that is not a
-// heading of Markdown.
+// firstSentence returns the first sentence of the first line that is neither empty nor a
+// heading of Markdown. Form feeds, which separate pages of a PDF, end a line, too.
 func firstSentence(text string) string {
 	for line := range strings.Lines(strings.ReplaceAll(text, "\f", "\n")) {
 		line = strings.TrimSpace(line)
@@ -427,7 +427,7 @@ func (w *World) Index(n *Node, from string) {
 // The task then schedules the state after that.
 func (w *World) scheduleIndexing(n *Node) {
 	if next := w.nextState(n); next != "" {
-		pace := max(0, cmp.Or(w.Options.Storage.IndexPace, indexPace))
+		pace := max(0, cmp.Or(w.Options.Storage.IndexPace, indexPace)) // a negative option means no pause
 		current := n.Current()
 		w.Schedule(w.Now().Add(pace), indexing{w: w, n: n, before: n.AIState, next: next, version: current.ID})
 	}
@@ -441,8 +441,8 @@ type indexing struct {
 }
 
 // Do sets the next state of the indexing and schedules the one after it. It does
-// nothing if the node was deleted or rewritten since, or is not indexed any more: then
-// it has another schedule or none.
+// nothing if the node was deleted or rewritten since, or is not indexed any more: such a
+// node has another schedule or none.
 func (t indexing) Do() {
 	w, n := t.w, t.n
 	if w.nodes[n.ID] != n || n.AIState != t.before || n.Current().ID != t.version || w.nextState(n) != t.next {
@@ -498,8 +498,8 @@ func (w *World) SetIntelligence(profileID, userID string, on bool) {
 	}
 }
 
-// announceState writes the events for a new state of the indexing of a node: always that
-// it has changed, and those of a summary or of the index (RAG).
+// announceState writes the events for a new state of the indexing of a node: one for the
+// change of the state, and one if the node now has a summary or is in the index (RAG).
 func (w *World) announceState(n *Node) {
 	w.NodeEvent(n, Event{Name: "node_ai_state_set"})
 	switch n.AIState {

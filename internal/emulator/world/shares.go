@@ -89,9 +89,9 @@ func (w *Directory) ClosedTo(id, userID string) bool {
 	return w.ClosedToGuests(id) && !w.AtLeast(id, userID, Member)
 }
 
-// ScheduleExpiry schedules that polls and sockets report a change of the settings of a share
-// when it expires, after which the sockets of guests are closed. It does nothing if the
-// share has expired, or never expires.
+// ScheduleExpiry makes polls and sockets report a change of the settings of a share when the
+// share expires; the report also closes the sockets of guests. ScheduleExpiry does nothing
+// if the share has expired, or never expires.
 func (w *World) ScheduleExpiry(share *Share) {
 	if expires := share.Expires; expires.After(w.Now()) {
 		w.Schedule(expires, lapse{w, share.ID, expires})
@@ -235,7 +235,7 @@ func (w *Directory) activateGrants(u User) {
 	}
 }
 
-// FileShareNamed finds a File Share by either of its ids.
+// FileShareNamed returns the File Share with an id or IDAlt, nil if there is none.
 func (w *Directory) FileShareNamed(name string) *FileShare {
 	for id, f := range w.fileShares {
 		if id == name || f.IDAlt == wire.Plain(name) {
@@ -274,8 +274,8 @@ func (w *Directory) personalCapability(f *FileShare, userID string) Capability {
 }
 
 // AdmitsTo reports whether a user, "" for a caller without an account, may open a File
-// Share: an expired one only as a manager of the workspace, others by the access option,
-// a role or a grant.
+// Share. If the File Share has expired, only managers of its workspace may; otherwise its
+// access option, a role or a grant decides.
 func (w *Directory) AdmitsTo(f *FileShare, userID string) bool {
 	switch {
 	case f.Lapsed:
@@ -305,8 +305,8 @@ func (w *Directory) Capability(f *FileShare, userID string) Capability {
 func (f *FileShare) TakesComments() bool { return f.CommentsEnabled && f.Access != AnyoneWithLink }
 
 // OpenForRecipient returns the File Share with an id, and its file, for a caller whose
-// capability is need or more. One that is unknown, has expired or whose file is deleted is
-// refused with the same error, so as to reveal nothing.
+// capability is need or more. If the File Share is unknown or has expired, or if its file is
+// deleted, the error is always the same, so as to reveal nothing.
 func (w *World) OpenForRecipient(c *wire.Call, name string, need Capability) (*FileShare, *Node, error) {
 	f := w.FileShareNamed(name) // nil if it is unknown: then it is not usable
 	if !f.IsUsable(w) {

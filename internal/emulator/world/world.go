@@ -275,7 +275,7 @@ func (w *Tree) AssetAddress(profileID, name string) any {
 }
 
 // Slug returns a name as the name of a folder: letters in lower case, digits, and hyphens
-// for all else. One with less than four bytes gets "-room" behind it.
+// for all else. A name with less than four bytes gets "-room" appended.
 func Slug(name string) string {
 	folded := strings.Map(func(r rune) rune {
 		if unicode.IsLetter(r) || unicode.IsDigit(r) {
@@ -328,8 +328,8 @@ func (w *Directory) WorkspaceNamed(name, userID string) string {
 	return found
 }
 
-// UserWithEmail finds a user by e-mail address, "" if there is none. Of several users, which
-// only a test can give one address, it is the one that was added last.
+// UserWithEmail returns the id of the user with an e-mail address, "" if there is none. If a
+// test has given several users the same address, it is the user who was added last.
 func (w *Directory) UserWithEmail(email string) string {
 	for _, id := range slices.Backward(w.userList) {
 		if strings.EqualFold(w.users[id].Value.Email, email) {
@@ -370,7 +370,8 @@ func (w *Directory) List(
 }
 
 // AccessMode returns the access that a credential has to a profile by its scopes: the
-// highest mode of those that cover it. Without scopes it has all access of the account.
+// highest mode of the scopes that cover the profile. A credential without scopes has all
+// access of the account.
 func (w *Directory) AccessMode(k *wire.Credential, profileID string) wire.Mode {
 	if len(k.Scopes) == 0 {
 		return wire.Admin
