@@ -99,8 +99,8 @@ func (h *Handler) answerUnmatched(w http.ResponseWriter, r *http.Request) {
 	writeProblem(w, problemf(http.StatusMethodNotAllowed, "%s takes %s", r.URL.Path, strings.Join(allowed, " and ")))
 }
 
-// ServeHTTP answers a request: by the control API if the path is one of it, otherwise by
-// the world that the request names.
+// ServeHTTP answers a request: the control API answers its own paths, the world that the
+// request names answers all others.
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if isControl(r) {
 		setSecurityHeaders(w.Header())

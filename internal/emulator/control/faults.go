@@ -97,8 +97,8 @@ func listFaults(c *call, _ none) (Faults, error) {
 	return Faults{list}, nil
 }
 
-// addFault adds a fault, or replaces the one with its ID. It refuses values that decode
-// from JSON but make no fault.
+// addFault adds a fault, or replaces the one with its ID. It refuses values that a fault
+// cannot have.
 func addFault(c *call, in Fault) (ActiveFault, error) {
 	if in.Reset != seed.NoReset && in.Reset != seed.BeforeHeader && in.Reset != seed.AfterHeader {
 		return ActiveFault{}, problemf(http.StatusBadRequest, `reset: must be "before" or "after", got %q`, in.Reset)
@@ -195,7 +195,7 @@ func listSocketFaults(c *call, _ none) (SocketFaults, error) {
 }
 
 // addSocketFault adds a fault of WebSockets, or replaces the one with its ID. It refuses
-// values that decode from JSON but make no fault.
+// values that a fault cannot have.
 func addSocketFault(c *call, in SocketFault) (ActiveSocketFault, error) {
 	switch in.Junk {
 	case seed.NoJunk, seed.BrokenJSON, seed.BrokenText, seed.BinaryJunk, seed.HugeJunk:

@@ -40,8 +40,8 @@ func (g *guard) refuseRequest(r *http.Request) error {
 }
 
 // isThisMachine reports whether a Host header names this machine: by an address, as
-// localhost, or by a name that is allowed. The page of an attacker who binds a name of a
-// domain to this address (DNS rebinding) sends that name.
+// localhost, or by a name that is allowed. A page of an attacker whose domain resolves to
+// this machine (DNS rebinding) sends the name of that domain, which is not allowed.
 func (g *guard) isThisMachine(host string) bool {
 	name := strings.ToLower(hostname(host))
 	if _, err := netip.ParseAddr(name); err == nil || name == "localhost" || strings.HasSuffix(name, ".localhost") {

@@ -74,15 +74,15 @@ func requestOf(s *emulator.Server, q *seed.Request) Request {
 	}
 }
 
-// bodyOf returns the beginning of a body: as text without credentials, which ends with a
-// whole character, or as bytes if it is not text.
+// bodyOf returns the beginning of a body: as text without credentials, whose last character
+// is complete, or as bytes if the body is not text.
 func bodyOf(contentType string, b []byte) Body {
-	// The record keeps no more of a response, so that one of this length may have been cut.
+	// The record keeps bodyShown bytes of a response: a body of this length may have been cut.
 	isTruncated := len(b) >= bodyShown
 	b = b[:min(len(b), bodyShown)]
 	text := b
 	for cut := 0; isTruncated && cut < utf8.UTFMax-1 && !utf8.Valid(text); cut++ {
-		text = text[:len(text)-1] // which may be of a character that is not whole
+		text = text[:len(text)-1] // the last character may have been cut
 	}
 	if !utf8.Valid(text) {
 		return Body{Binary: b, Truncated: isTruncated}

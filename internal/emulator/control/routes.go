@@ -12,9 +12,9 @@ import (
 // Media types of bodies that handlers read or write themselves.
 const seedFile, zipFile, events = "application/json", "application/zip", "text/event-stream"
 
-// table returns the routes of the control API. A route reads and writes JSON, unless it
-// is taking or writing another type; the status of a success is 200, of a creating one
-// 201, and 204 without a result.
+// table returns the routes of the control API. A route reads and writes JSON, unless taking
+// or writing sets another type. The status of a success is 200, 201 for a route in creating,
+// and 204 without a result.
 func table() []*route {
 	return []*route{
 		define(http.MethodGet, "health", "Reports that the process answers", getHealth),
@@ -304,8 +304,8 @@ type Outcome struct {
 	Code     string `json:"code,omitempty" doc:"that the browser displays"`
 }
 
-// decide allows or denies a login, which its address names, or a device, which its code
-// names. The user is given by ID or address; the first one decides if none is.
+// decide allows or denies a login (in.LoginURL) or a device (in.UserCode), as the user with
+// the ID or address in.User; "" means the first user.
 func decide(c *call, in Decision) (Outcome, error) {
 	loginURL := in.LoginURL
 	if in.UserCode != "" {

@@ -58,7 +58,7 @@ func (h *Handler) worldNamed(name string) (*namedWorld, error) {
 		w.server, w.err = h.create(name)
 		close(w.ready)
 		if w.err != nil {
-			h.removeFromList(name, w, nil) // a world that was not created is not kept, so nothing forgets it
+			h.removeFromList(name, w, nil) // nil, because a world that was not created is not reported as deleted
 		}
 	}
 	<-w.ready
@@ -156,7 +156,7 @@ func (h *Handler) Close() error {
 	h.mu.Unlock()
 	for _, w := range worlds {
 		<-w.ready
-		_ = w.shut()
+		_ = w.shut() // never fails
 	}
 	return nil
 }

@@ -262,13 +262,13 @@ func (d *decoder) check(err error) {
 	}
 }
 
-// readText reads a text: as a string, as the number of an earlier text, or, in a list, by
-// the name of its content.
+// readText reads a text, which is written as a string, as the number of an equal earlier
+// text (the index in d.texts), or as a list with the name of the content that holds it.
 func (d *decoder) readText() string {
 	switch d.peek() {
 	case '"':
 		s := d.readString()
-		if s != "" {
+		if s != "" { // the empty text has no number
 			d.texts = append(d.texts, s)
 		}
 		return s
@@ -289,10 +289,10 @@ func (d *decoder) readText() string {
 	return d.texts[d.readIndex(len(d.texts))]
 }
 
-// readString reads a JSON string. Most have neither escapes nor characters beyond ASCII,
-// and are not decoded any further.
+// readString reads a JSON string. A string of printable ASCII without escapes (plain), as
+// most are, is returned as it is; others are decoded by encoding/json.
 func (d *decoder) readString() string {
-	const encodedMost = 8 * TextMost // enough: JSON takes at most 6 bytes for one, such as \u0001
+	const encodedMost = 8 * TextMost // enough: JSON takes at most 6 bytes for a byte, such as \u0001
 	raw := []byte{d.readByte()}
 	plain := true
 	for {
@@ -333,8 +333,8 @@ func (d *decoder) readContent() (b *blob.Blob) {
 	return b
 }
 
-// readSlice reads a slice: null, bytes as a text, or a list. A list that has more than an
-// eighth of its memory to spare is copied.
+// readSlice reads a slice: null, bytes as a text, or a list. If the unused capacity is more
+// than an eighth of its length, the slice is copied to one of the exact size.
 func (d *decoder) readSlice(v reflect.Value) {
 	t := v.Type()
 	switch {
@@ -373,8 +373,8 @@ func (d *decoder) readReference(v reflect.Value) bool {
 
 // readPointer reads a pointer: null, the number of an earlier pointer, the name of a
 // content, or a list of the value that the pointer leads to. A new pointer gets its number
-// (the index in seen) before its value is read, because the value may have the same
-// pointer in it. A content has none, and gets its number afterwards.
+// (the index in seen) before its value is read, because the value may contain the same
+// pointer. A content contains no pointer, and gets its number afterwards.
 func (d *decoder) readPointer(v reflect.Value) {
 	isNullOrEarlier := d.readReference(v)
 	if isNullOrEarlier {

@@ -85,8 +85,8 @@ func (e *encoder) fail(format string, args ...any) {
 	e.writeRaw("null")
 }
 
-// writeList writes a list, with what writeElements writes between its brackets. An error
-// in it names the type t.
+// writeList writes brackets around what writeElements writes. An error of an element names
+// the type t.
 func (e *encoder) writeList(t reflect.Type, writeElements func()) {
 	e.path = append(e.path, t.String())
 	e.writeRaw("[")
@@ -102,7 +102,7 @@ func (e *encoder) writeFields(v reflect.Value) {
 		if i > 0 {
 			e.writeRaw(",")
 		}
-		e.path[len(e.path)-1] = f.name
+		e.path[len(e.path)-1] = f.name // for errors
 		e.writeValue(f.of(v))
 	}
 }
@@ -207,7 +207,7 @@ func Name(c Content) (string, error) {
 // isShort reports whether a text is written into the state, and not as a content.
 func isShort(text string) bool { return len(text) <= TextMost && utf8.ValidString(text) }
 
-// writeItems writes a slice or an array.
+// writeItems writes a slice or an array: null for nil, bytes as a text, otherwise a list.
 func (e *encoder) writeItems(v reflect.Value) {
 	t := v.Type()
 	switch {

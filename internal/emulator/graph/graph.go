@@ -114,8 +114,8 @@ func basic() []any {
 // pointer leads would be encoded twice, and decoded as two values.
 func (c *Codec) Check() (problems []string) {
 	occurs := map[string]bool{}            // types and all fields, by name
-	pointerTo := map[reflect.Type]string{} // the path of a pointer to such a value
-	wholeOf := map[reflect.Type]string{}   // the list or struct that has such a value as a part
+	pointerTo := map[reflect.Type]string{} // the path of a pointer to a value of the type
+	wholeOf := map[reflect.Type]string{}   // the list or struct that has a value of the type as a part
 	c.visitTypes(func(t reflect.Type, path string) {
 		occurs[t.String()] = true
 		if problem := problemOf(t); problem != "" {

@@ -43,8 +43,8 @@ func (c canvas) circle(x, y, radius int, shade uint8) {
 }
 
 // draw returns a PNG picture in a color, such as "#22456b". The file name decides what
-// is on it; chance, which only depends on the customer and the length of the name, its
-// details.
+// is on it. Random numbers, which depend only on the customer and the length of the name,
+// decide the details.
 func draw(name, hex, customer string) ([]byte, error) {
 	var r, g, b uint8
 	if _, err := fmt.Sscanf(hex, "#%02x%02x%02x", &r, &g, &b); err != nil {
@@ -83,7 +83,7 @@ func draw(name, hex, customer string) ([]byte, error) {
 
 const black, white = 0, 0xff
 
-// mixed returns a color of which some tenths are replaced by a gray.
+// mixed mixes a color with a gray; tenths is the share of the gray, from 0 to 10.
 func mixed(c color.RGBA, gray, tenths uint8) color.RGBA {
 	channel := func(v uint8) uint8 {
 		return uint8((int(v)*int(10-tenths) + int(gray)*int(tenths)) / 10) //nolint:gosec // below 256

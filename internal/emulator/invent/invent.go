@@ -61,9 +61,9 @@ type studio struct {
 	scenes [pictures]string  // photographs, drawn when they are needed
 }
 
-// World invents the organization of a design studio, its people and projects. It passes
-// the objects to add in several seed files, one after the other. The times in them are
-// before now, apart from plans.
+// World invents the organization of a design studio, its people and projects. It calls add
+// with several seed files of these objects, one after the other. All times are before now,
+// except those of plans.
 func World(w seed.World, now time.Time, in seedfile.World, add func(*seed.File) error) error {
 	extent, err := ExtentOf(w.Size)
 	if err != nil {
@@ -117,8 +117,8 @@ const (
 	projectNodes = 40
 )
 
-// addPart adds the seed file of a folder of templates, with the values in its
-// placeholders; its days count from a time.
+// addPart adds the objects of the seed file in a folder of templates. The values replace the
+// placeholders in it; days are relative to the time from.
 func (s *studio) addPart(folder string, from time.Time, values map[string]string, add func(*seed.File) error) error {
 	f, err := s.readTemplates(folder, from, values)
 	if err != nil {
@@ -180,8 +180,8 @@ func fillPlaceholders(text string, from time.Time, values map[string]string) str
 // daysApart is how many days after one project the next one begins.
 const daysApart = 12
 
-// addProject adds the i-th project, counted from the latest one, with so many nodes: those
-// of the templates, and an archive with the others.
+// addProject adds the i-th project, counted from the latest one, with a number of nodes:
+// those of the templates, and an archive with the others.
 func (s *studio) addProject(i, nodes int, add func(*seed.File) error) error {
 	from := s.now.AddDate(0, 0, -daysApart*i)
 	dice := rand.New(rand.NewPCG(s.number, uint64(i))) //nolint:gosec // repeatable on purpose

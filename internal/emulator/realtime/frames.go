@@ -138,8 +138,8 @@ func activityFrame(fields []string) frame {
 	return frame{text: func(time.Time) []byte { return text }}
 }
 
-// eventFrame returns the message about an event: without an id of the event, and with the
-// id of its object without hyphens. Its time is set when it is sent.
+// eventFrame returns the message about an event: without the id of the event, and with the
+// id of its object without hyphens. The time of the message is set when the message is sent.
 func (h *Handlers) eventFrame(n news) frame {
 	l := &h.w.Log
 	e := &l.Entries[n.row]

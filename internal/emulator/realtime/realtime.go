@@ -197,8 +197,8 @@ const (
 )
 
 // Handshake checks a request for a socket. It returns the token of the request, or the
-// response that rejects it. With a status other than 0, that of a fault, it rejects every
-// request with this status and the text why.
+// response that rejects it. A status other than 0 comes from a fault: the request is then
+// rejected with this status and the text why.
 func (h *Handlers) Handshake(
 	w http.ResponseWriter, r *http.Request, status int, why string,
 ) (world.Token, *wire.Reply) {

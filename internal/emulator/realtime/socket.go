@@ -141,9 +141,9 @@ func (s *socket) enqueue(f frame) {
 	}
 }
 
-// serve writes to a socket until it ends, and closes its connection. Meanwhile goroutines
-// read, send pings, and end the socket with its server and, unless an option says
-// otherwise, with its token; timers queue the faults that the socket has at some age. When
+// serve writes to a socket until it ends, and closes its connection. Meanwhile, goroutines
+// read, send pings, and end the socket when its server ends or, without the option
+// OutliveToken, its token; timers queue the faults that a socket of some age gets. When
 // its context is done, reads and writes still wait for the peer, but no longer than
 // limitWaits allows.
 func (s *socket) serve() {
@@ -177,8 +177,8 @@ func (s *socket) readUntilEnd() {
 	}
 }
 
-// keepPinging sends a ping at each interval, and ends a socket that does not answer one
-// within the next. A line that a fault has made silent is not pinged.
+// keepPinging sends a ping after each interval (pingEach), and ends the socket if no answer
+// arrives within another interval. It does not ping while a fault keeps the connection silent.
 func (s *socket) keepPinging() {
 	tick := time.NewTicker(pingEach)
 	defer tick.Stop()
@@ -220,7 +220,7 @@ func (s *socket) endWithToken() {
 }
 
 // endWithServer ends the socket when the context of its HTTP server ends, or when the
-// listener of an in-memory connection is closed, which ends no context.
+// listener of an in-memory connection is closed (which does not end that context).
 func (s *socket) endWithServer() {
 	select {
 	case <-s.ctx.Done():
@@ -432,8 +432,8 @@ func (s *socket) pause(d time.Duration) {
 	}
 }
 
-// overtake sends the next message first, if there is one within a second. That one gets no
-// fault by the rules for messages.
+// overtake sends the next message before the one that deliver handles, if there is a next
+// message within a second. The rules for messages do not apply to the next message.
 func (s *socket) overtake() {
 	t := time.NewTimer(overtaking)
 	defer t.Stop()

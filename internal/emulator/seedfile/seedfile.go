@@ -42,7 +42,7 @@ type schema struct {
 	form *regexp.Regexp // of Pattern, once it was used
 }
 
-// pattern returns the compiled Pattern.
+// pattern returns the Pattern, which it compiles at the first call.
 func (s *schema) pattern() *regexp.Regexp {
 	if s.form == nil {
 		s.form = regexp.MustCompile(s.Pattern)
@@ -173,7 +173,7 @@ func isProfile(kinds string) bool {
 // e-mail addresses have none: they are their own ids.
 func hasLabels(kind string) bool { return kind != "token" && kind != "client" && kind != "email" }
 
-// enumValues returns the values of the tag enum: the tag is a list, or the name of one.
+// enumValues returns the values of the tag enum, which has a list or the name of a long list.
 func enumValues(enum string) []string {
 	long := map[string]string{
 		"access_options": "Only members of the Share or Workspace|Members of the Share, Workspace or Org|" +
@@ -199,9 +199,9 @@ type World interface {
 	Exists(kind, id string) bool
 }
 
-// Read reads a seed file, checks it, replaces labels by ids, and files beside it by
-// their bytes, which open returns. The error holds everything that is wrong, a line
-// each, with the place in the file.
+// Read reads a seed file, checks it, replaces labels by ids, and replaces the names of other
+// files by their bytes, which open returns. The error has a line for each mistake, with its
+// place in the seed file.
 func Read(r io.Reader, w World, open func(name string) ([]byte, error)) (*seed.File, error) {
 	text, err := io.ReadAll(r)
 	if err != nil {
@@ -397,8 +397,8 @@ func isID(text string) bool {
 	return len(plain(text)) == 19 && text[0] <= '9' || len(plain(text)) >= 29
 }
 
-// declare records the id of an object, and fails for one that another has. A label,
-// which is a word in place of an id, is replaced by a new id.
+// declare records the id of an object, and reports an error if another object has the same
+// id. A label, which is a word in place of an id, is replaced by a new id.
 func (c *checker) declare(v reflect.Value, tag reflect.StructTag, path string) {
 	kind, name := tag.Get("id"), v.String()
 	key := name // by which the checker records it

@@ -69,7 +69,7 @@ func copyDeep(v reflect.Value) {
 		}
 	case reflect.Struct:
 		if v.Type() == reflect.TypeFor[time.Time]() {
-			return
+			return // its fields are not exported, and never change
 		}
 		for _, field := range v.Fields() {
 			copyDeep(field)

@@ -204,8 +204,8 @@ func appendList[T any](b []byte, list []T, numeric bool) []byte {
 	return append(b, ']')
 }
 
-// appendString appends a string with quotes. Most have only characters that need no
-// escape.
+// appendString appends a string with quotes. It copies a string of which no character needs
+// an escape; few other strings occur.
 func appendString(b []byte, s string) []byte {
 	for i := range len(s) {
 		if c := s[i]; c < ' ' || c > '~' || c == '"' || c == '\\' {

@@ -60,8 +60,8 @@ func (c *Call) Segment(name string) string {
 	return ""
 }
 
-// Segments returns the comma-separated values of a path parameter. Commas in values are
-// escaped, so that it splits the path before it unescapes the values.
+// Segments returns the comma-separated values of a path parameter. It splits the path before
+// it unescapes the values, because an escaped comma belongs to a value.
 func (c *Call) Segments(name string) []string {
 	at := slices.Index(strings.Split(c.Route.Pattern, "/"), "{"+name+"}")
 	list := strings.Split(strings.Split(c.Request.URL.EscapedPath(), "/")[at], ",")
@@ -76,8 +76,8 @@ func (c *Call) Segments(name string) []string {
 }
 
 // Resource returns the name of the endpoint in errors, such as "GET Org [param] Events
-// Changes". The documents show few such names: that all segments are written like these,
-// and that the name for an unknown path is made of its segments, is assumed.
+// Changes". The documents show few such names. It is assumed that all segments are written
+// as in these, and that the name of an unknown path is made of its segments, too.
 func (c *Call) Resource() string {
 	path := c.Request.URL.Path
 	if c.Route != nil {
@@ -100,7 +100,7 @@ func isSlash(r rune) bool { return r == '/' || string(r) == emptySegment }
 // emptySegment stands for an empty segment of a path, which the mux would remove.
 const emptySegment = "\x00"
 
-// UserID returns the caller, "" without a credential.
+// UserID returns the id of the calling user, "" without a credential.
 func (c *Call) UserID() string {
 	if c.Key == nil {
 		return ""
@@ -127,8 +127,8 @@ func (c *Call) OpaqueSegment(name string) string {
 	return id
 }
 
-// RequiredSegment reads the id of an object from the path, as OpaqueSegment does. An empty
-// one is an error of its own, with the text missing.
+// RequiredSegment reads the id of an object from the path, as OpaqueSegment does. If the id
+// is empty, the error of the call has the text missing.
 func (c *Call) RequiredSegment(name, missing string) string {
 	if Plain(c.Segment(name)) == "" {
 		c.Check.Missing(name, missing)
@@ -243,7 +243,7 @@ const (
 	JSONType = "application/json"
 )
 
-// MediaType returns the media type of a body without its parameters, "" if there is none.
+// MediaType returns the media type of a body without parameters, "" if missing or malformed.
 func MediaType(h http.Header) string {
 	kind, _, err := mime.ParseMediaType(h.Get("Content-Type"))
 	if err != nil {

@@ -103,7 +103,7 @@ func (w *markdown) bullets(o Object, level int) {
 			w.bullets(v, level+1)
 		case []any:
 			separator := "\n"
-			if len(v) == 0 {
+			if len(v) == 0 { // list writes a dash, which stays on this line
 				separator = " "
 			}
 			w.WriteString(separator)
@@ -134,8 +134,7 @@ func (w *markdown) list(list []any, level int) {
 	}
 }
 
-// asObjects returns the elements of a list as objects, nil if one of them is another
-// value.
+// asObjects returns the elements of a list as objects, nil if an element is not an object.
 func asObjects(list []any) []Object {
 	rows := make([]Object, 0, len(list))
 	for _, v := range list {
@@ -244,7 +243,8 @@ func needsCode(s string) bool { return codeLike.MatchString(s) }
 
 var backticks = regexp.MustCompile("`+")
 
-// inCode returns a text as code, between more backticks than it has itself.
+// inCode returns a text as a code span: on one line, between more backticks than it has in a
+// row, and with spaces if it begins or ends with a backtick.
 func inCode(s string) string {
 	longest := 0
 	for _, run := range backticks.FindAllString(s, -1) {

@@ -232,8 +232,8 @@ func Filter[T any](list []T, holds func(T) bool) []T {
 	return slices.DeleteFunc(slices.Clone(list), func(it T) bool { return !holds(it) })
 }
 
-// ReadAtLeast returns the integer in value, the text of the parameter name. One below
-// least, or another text, is an error of the parameter.
+// ReadAtLeast returns the integer in value, the text of the parameter name. An integer below
+// least, or a text that is not an integer, is an error of the parameter.
 func (c *Call) ReadAtLeast(name, value string, least int) int {
 	n, err := strconv.Atoi(value)
 	switch {
@@ -249,7 +249,7 @@ func (c *Call) ReadAtLeast(name, value string, least int) int {
 func (c *Call) Moment(name string) time.Time { return c.ReadMoment(name, c.Value(name)) }
 
 // ReadMoment reads a time in any layout that the platform accepts; without a zone it is
-// UTC. The zero time stands for "" and for an invalid one, which is an error of the
+// UTC. It returns the zero time for "", and for an invalid value, which is an error of the
 // parameter.
 func (c *Call) ReadMoment(name, value string) time.Time {
 	if value == "" {
@@ -289,8 +289,8 @@ const (
 	ListDefault = 100
 )
 
-// Text checks a required text: it must have least to most characters and no control
-// characters. It returns true if it does.
+// Text reports whether a required text is valid: it must have least to most characters and
+// no control characters. Otherwise it is an error of the parameter name.
 func (k *Check) Text(name, value string, least, most int) bool {
 	switch n := utf8.RuneCountInString(value); {
 	case value == "":
