@@ -56,8 +56,8 @@ func (f *fixture) encode() ([]byte, error) {
 	return append(b, '\n'), err
 }
 
-// parseFixture decodes the file of a fixture and rejects unknown members: files
-// may be written by hand.
+// parseFixture decodes the file of a fixture. The file may be written by hand: unknown
+// members are rejected, and parameters and form fields are sorted and escaped.
 func parseFixture(name string, b []byte) (*fixture, error) {
 	f := &fixture{name: name}
 	err := jsonv2.Unmarshal(b, f, jsonopt.Lenient(), jsonv2.RejectUnknownMembers(true))

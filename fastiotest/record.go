@@ -140,7 +140,7 @@ func (r *recorder) maskedFixture(req *http.Request, body []byte, resp *http.Resp
 	r.secrets.AddHeader(req.Header)
 	r.secrets.AddHeader(resp.Header)
 	if signed := resp.Request; signed != nil {
-		r.secrets.AddHeader(signed.Header) // if a transport below signs
+		r.secrets.AddHeader(signed.Header) // has the credentials that a transport below has added
 	}
 	_ = requestOf(req, body, &r.secrets) // only collects
 

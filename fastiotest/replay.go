@@ -61,7 +61,7 @@ func ReplayFS(tb testing.TB, fixtures fs.FS, o ...ReplayOption) []fastio.Option 
 	ignored := map[string]bool{}
 	for _, option := range o {
 		for _, name := range option.ignored {
-			ignored[url.QueryEscape(name)] = true
+			ignored[url.QueryEscape(name)] = true // as in the stored query
 		}
 	}
 	all, err := load(fixtures)
@@ -134,7 +134,7 @@ func replay(tb testing.TB, all []*fixture, ignored map[string]bool) *httpmock.Mo
 		}
 		a := &answers{fixtures: []*fixture{f}}
 		byRequest[key] = a
-		pattern := f.Request.pattern() // any value of a request equals a masked one of the fixture
+		pattern := f.Request.pattern() // a masked value in the fixture matches any value
 		same := httpmock.NewMatcher(f.name, func(r *http.Request) bool {
 			asked := incoming(r)
 			asked.ignoreQuery(ignored)
@@ -163,7 +163,7 @@ type answers struct {
 	next     int
 }
 
-// respond returns the next recorded response; after the last one, that again.
+// respond returns the next recorded response, and at the end the last one again and again.
 func (a *answers) respond(r *http.Request) (*http.Response, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -196,15 +196,15 @@ type unanswered struct {
 	ended    bool
 }
 
-// end records that the test has ended, so that it must not fail any more.
+// end records that the test has ended: respond must not report errors to it any more.
 func (u *unanswered) end() {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	u.ended = true
 }
 
-// respond fails the test because no fixture answers a request, once for each
-// request.
+// respond fails the test because no fixture answers a request: once for equal requests,
+// and not after the test has ended.
 func (u *unanswered) respond(r *http.Request) (*http.Response, error) {
 	u.tb.Helper()
 	asked := incoming(r)

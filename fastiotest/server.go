@@ -288,8 +288,8 @@ func (s *Server) Script(script seed.Script) { s.platform.Script(script) }
 // It panics for an unknown operation, and for a status other than 200 to 599.
 func (s *Server) Fail(f seed.Fault) { s.platform.Fail(f) }
 
-// Disagree adds a rule by which s differs from what the SDK believes, for tests of what a
-// program does then. It panics for an unknown operation or edit, and for a path without
+// Disagree adds a rule by which s differs from what the SDK expects, for tests of how a
+// program handles that. It panics for an unknown operation or edit, and for a path without
 // the parameters of the endpoint.
 func (s *Server) Disagree(d seed.Disagreement) {
 	if _, err := s.platform.Disagree(d); err != nil {

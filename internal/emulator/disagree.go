@@ -202,8 +202,8 @@ func swapValues(values url.Values, name, other string) {
 	}
 }
 
-// swapFields returns the body of a call, a form, a multipart form or JSON, with two
-// names of fields exchanged. It returns any other body as it is.
+// swapFields returns the body of a call with two names of fields exchanged, if the body is
+// a form, a multipart form or JSON. It returns any other body as it is.
 func swapFields(c *wire.Call, name, other string) []byte {
 	kind, params, _ := mime.ParseMediaType(c.Request.Header.Get("Content-Type"))
 	switch {

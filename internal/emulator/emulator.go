@@ -126,9 +126,9 @@ func New(o seed.Options) *Server {
 	return s
 }
 
-// setRoutes makes the table of routes, and chooses the mux that matches them: all servers
-// share one, or another if they have the device flow of OAuth. The mux does not know the
-// variants for File Shares (OnFileShare), to which other routes lead. They are added to the
+// setRoutes makes the table of routes, and chooses the mux: all servers with the device flow
+// of OAuth share one mux, all other servers another. The variants of routes for File Shares
+// (OnFileShare) are not in the mux: endpoint.ServeHTTP chooses them. They are added to the
 // table afterwards, because checks and lists of operations must have them.
 func (s *Server) setRoutes() {
 	s.mux = &muxWithoutDevices

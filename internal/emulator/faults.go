@@ -74,8 +74,8 @@ func (f *faults) nextID(id string) string {
 	return cmp.Or(id, strconv.Itoa(f.added))
 }
 
-// addOrReplace returns a list with a rule appended or, if it has one with the same ID,
-// replaced.
+// addOrReplace puts r in place of the rule with the same ID or, if the list has none, appends
+// r. It returns the list.
 func addOrReplace[R interface{ id() string }](list []R, r R) []R {
 	i := slices.IndexFunc(list, func(old R) bool { return old.id() == r.id() })
 	if i < 0 {
@@ -125,8 +125,8 @@ func (s *Server) RemoveFault(id string) bool {
 	return slices.Contains(found, true)
 }
 
-// Check returns an error for limits and faults of unknown operations, for a limit without a
-// call or a duration, and for a fault with a status that no response has.
+// Check returns an error for limits and faults of unknown operations, for a limit that allows
+// no call or has no duration, and for a fault with a status that no response has.
 func Check(o seed.Options, faults ...seed.Fault) error {
 	s := New(seed.Options{})
 	if err := checkRules(s.routes, o.Limits.Rules); err != nil {
@@ -155,7 +155,7 @@ func checkFault(routes []*wire.Route, f seed.Fault) error {
 func (s *Server) CheckOp(field string, op seed.Op) error { return checkRequestOp(s.routes, field, op) }
 
 // checkRequestOp returns an error, which names the field, for an operation that no request
-// has. Beside those of checkOps, it accepts that of all OPTIONS requests.
+// has. It accepts the operation of OPTIONS requests, and what checkOps accepts.
 func checkRequestOp(routes []*wire.Route, field string, op seed.Op) error {
 	if op == opIntrospect {
 		return nil
@@ -215,8 +215,8 @@ func (f *fault) refusal() error {
 	return err
 }
 
-// contentType returns the media type of the body of a fault: by default JSON, if the body
-// begins so, and otherwise HTML.
+// contentType returns the media type of the body of a fault. Default: JSON if the body begins
+// with a brace or bracket, otherwise HTML.
 func (f *fault) contentType() string {
 	switch {
 	case f.ContentType != "":
@@ -282,8 +282,8 @@ func (f *fault) deliver(w http.ResponseWriter, r *http.Request, out wire.Reply) 
 	return out.Status
 }
 
-// write writes length bytes of a body. A fault with Stall writes only so many bytes, if
-// there are more, and waits until the client gives up; write then panics.
+// write writes length bytes of a body. If f.Stall is set and less than length, it writes only
+// f.Stall bytes, waits until the client gives up, and panics.
 func (f *fault) write(w http.ResponseWriter, r *http.Request, body io.Reader, length int64) {
 	isStalled := f.Stall > 0 && f.Stall < length
 	if isStalled {
@@ -316,7 +316,7 @@ func (f *fault) send(w http.ResponseWriter, r *http.Request, body io.Reader, len
 		f.wait(r.Context(), f.Drip)
 		piece = piece[:min(length, int64(len(piece)))]
 		if _, err := io.ReadFull(body, piece); err != nil {
-			panic(http.ErrAbortHandler) // a part of the body is sent: only the connection can fail
+			panic(http.ErrAbortHandler) // after the status, an error can only drop the connection
 		}
 		if _, err := w.Write(piece); err != nil {
 			panic(http.ErrAbortHandler)

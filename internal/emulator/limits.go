@@ -86,7 +86,7 @@ type quota struct {
 }
 
 // setRules sets the kind of windows and the limits of the options or, without limits, the
-// published ones. No call has been counted yet.
+// published ones. It makes all windows empty.
 func (l *limits) setRules(o world.Options) {
 	l.kind, l.countRefused = o.Limits.Windows, o.Limits.CountRefused
 	l.rules, l.windows = o.Limits.Rules, map[windowKey]*window{}
@@ -216,7 +216,7 @@ func (s *Server) announceQuota(q quota, header http.Header) {
 	if s.Options.Limits.NoHeaders {
 		return
 	}
-	// By the clock of the server and rounded up, so that the window is open after the wait.
+	// By the clock of the server, rounded up: a client that waits until then finds the window open.
 	end := q.expires.Add(s.Options.ClockSkew + time.Second - 1).Truncate(time.Second).UTC()
 	endText := strconv.FormatInt(end.Unix(), 10)
 	if s.Options.Limits.DateExpires {

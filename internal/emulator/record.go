@@ -220,8 +220,8 @@ func (s *Server) MaskedPath(q *world.Request, mask string) string {
 	return q.Path
 }
 
-// maskSegments returns a path with a mask in place of the credentials of a pattern, and as
-// it is if the pattern does not match.
+// maskSegments returns a path with a mask in place of the credentials of a pattern, which are
+// in secretWildcards. A path that does not match the pattern is returned unchanged.
 func maskSegments(path, pattern, mask string) string {
 	segments, wanted := strings.Split(path, "/"), strings.Split(pattern, "/")
 	for i := range min(len(segments), len(wanted)) {

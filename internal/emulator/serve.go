@@ -106,7 +106,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		result.took = time.Since(began)
 		s.record.setOutcome(entry, &result)
 	}()
-	c.Stream = f.Stream // how a handler streams its response, by default as the options say
+	c.Stream = f.Stream // how the handler streams its response; nil means as the options say
 	f.wait(r.Context(), f.Delay)
 	c.Now = s.Now() // later than before, by the delay
 	out := s.respond(c, f, rules, unknownRoute)
@@ -234,8 +234,8 @@ func inMarkdown(out wire.Reply) wire.Reply {
 }
 
 // dispatch authenticates a call, counts it in its rate limits, and calls its handler.
-// It adds the headers of the rate limits to header. If no route matches, it only does the
-// tasks that are due, and returns the error unknownRoute, which is otherwise nil. An OPTIONS
+// It adds the headers of the rate limits to header. If unknownRoute is not nil, no route
+// matches: dispatch only does the tasks that are due, and returns this error. An OPTIONS
 // request gets the description of its endpoint, without a credential.
 func (s *Server) dispatch(c *wire.Call, unknownRoute error, header http.Header) (wire.Object, error) {
 	s.RunDueTasks()
@@ -265,14 +265,14 @@ func (s *Server) dispatch(c *wire.Call, unknownRoute error, header http.Header) 
 		}
 	}
 	if c.Out.Twice {
-		c.Check.LevelsStatus = s.Options.LevelsStatus // if it is the only invalid parameter
+		c.Check.LevelsStatus = s.Options.LevelsStatus // used if output is the only invalid parameter
 		c.Check.Invalid("output", "At most one detail level may be named.")
 	}
 	return s.handle(c)
 }
 
-// handle calls the handler of a call with the lock that its route requires (for writing,
-// for reading or none), after reading the fields of the body.
+// handle reads the fields of the body and calls the handler. It holds the lock for writing
+// or reading, as the route requires, or none if the handler takes the lock itself.
 func (s *Server) handle(c *wire.Call) (wire.Object, error) {
 	switch {
 	case c.Route.TakesLock:
@@ -292,8 +292,8 @@ func (s *Server) handle(c *wire.Call) (wire.Object, error) {
 	return c.Route.Handle(c)
 }
 
-// refuseIfArchived rejects the change of an archived workspace by one of its members. For
-// others, the handler finds the error, so that they do not learn of the workspace.
+// refuseIfArchived rejects the change of an archived workspace by one of its members. Others
+// get the error of the handler, which does not reveal that the workspace is archived.
 func (s *Server) refuseIfArchived(c *wire.Call) error {
 	if c.Key == nil || c.Request.Method == http.MethodGet || c.Route.AllowArchived {
 		return nil
@@ -381,8 +381,8 @@ func (s *Server) matchRoute(c *wire.Call, inner *http.Request) {
 	c.Request.URL = inner.URL // muxed has changed the path, handlers need the sent one
 }
 
-// routeOf returns the route of a request, nil if none matches its path and method. The
-// mux would answer such a request with a redirect or an error of its own.
+// routeOf returns the route of a request, nil if no route matches its path and method: then
+// the mux has a handler of its own or, for HEAD, the endpoint of GET.
 func (s *Server) routeOf(r *http.Request) *wire.Route {
 	h, _ := s.mux.Handler(muxed(r))
 	if e, found := h.(endpoint); found && s.routes[e].Method == r.Method {
@@ -400,7 +400,7 @@ func muxed(r *http.Request) *http.Request {
 	return &inner
 }
 
-// methodsOf returns the methods that the path of a request accepts.
+// methodsOf returns the methods of a path, without routes that a test has moved elsewhere.
 func (s *Server) methodsOf(r *http.Request) []string {
 	return wire.Filter(
 		[]string{http.MethodGet, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete},

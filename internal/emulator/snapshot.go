@@ -95,7 +95,7 @@ func (s *Server) writeState(w io.Writer) (map[string]graph.Content, error) {
 	if err := s.KeepSources(); err != nil { // JSON cannot hold sources of other types
 		return nil, err
 	}
-	s.SaveClock()
+	s.SaveClock() // a running clock does not store its time
 	s.faults.mu.Lock()
 	defer s.faults.mu.Unlock()
 	s.limits.mu.Lock()
@@ -199,8 +199,8 @@ func (s *Server) MarkStart() error {
 }
 
 // MarkStartOf makes the present state the one that [Server.Reset] restores, like
-// [Server.MarkStart], but keeps no copy of it in memory until the first Reset. That calls
-// remake, which must return a server with the same state.
+// [Server.MarkStart], but keeps no copy of it in memory until the first Reset. The first
+// Reset calls remake, which must return a server with the same state.
 func (s *Server) MarkStartOf(remake func() (*Server, error)) {
 	s.setStart(func() error {
 		start, err := stateOf(remake)
@@ -226,7 +226,7 @@ func stateOf(remake func() (*Server, error)) (saved, error) {
 
 // setStart sets what [Server.Reset] does.
 func (s *Server) setStart(restore func() error) {
-	s.LockUncounted()
+	s.LockUncounted() // a snapshot does not have s.start
 	defer s.Unlock()
 	s.start = restore
 }
@@ -274,9 +274,9 @@ const (
 	blobsName = "blobs/"
 )
 
-// Snapshot writes the state as a zip file: seed.json, a seed file with what is in it, as
-// a person would write it; state.json, the whole state; and a file for each long
-// content. It holds the lock only until the state is in memory, however slow w is.
+// Snapshot writes the state as a zip file: seed.json, a seed file with the objects, which a
+// person can read; state.json, the whole state; and a file for each long content. It holds
+// the lock only until the state is in memory, however slow w is.
 func (s *Server) Snapshot(w io.Writer) error {
 	out := &delayed{}
 	z := zip.NewWriter(out)
@@ -323,7 +323,7 @@ func (d *delayed) Write(b []byte) (int, error) {
 	return d.to.Write(b)
 }
 
-// writeThrough writes what was kept to a writer, and all that follows.
+// writeThrough writes the kept bytes to a writer. Write then writes to this writer directly.
 func (d *delayed) writeThrough(to io.Writer) error {
 	d.to = to
 	_, err := d.kept.WriteTo(to)
@@ -333,7 +333,7 @@ func (d *delayed) writeThrough(to io.Writer) error {
 // writeFiles writes the JSON files of a snapshot under the lock, and returns the contents
 // by name.
 func (s *Server) writeFiles(z *zip.Writer) (map[string]graph.Content, error) {
-	s.LockUncounted()
+	s.LockUncounted() // writeState sets fields of s, but changes nothing that a snapshot has
 	defer s.Unlock()
 	contents := map[string]graph.Content{}
 	f, err := s.export(contents)
@@ -412,10 +412,10 @@ func exportContent(v *seed.Version, contents map[string]graph.Content) error {
 // made for that.
 const ratioMost = 200
 
-// Restore replaces the state by that of a snapshot, also the options apart from Clock and
-// OAuth.Fetch, and the clock goes on from its time. Sockets are dropped, and calls that
-// wait return. If the snapshot has other options than s, no call may be under way. If
-// there is an error, the state is unchanged.
+// Restore replaces the state by that of a snapshot, with the options except Clock and
+// OAuth.Fetch. The clock continues from the time of the snapshot. Sockets are dropped, and
+// calls that wait return. If the snapshot has other options than s, no call may be under
+// way. If there is an error, the state is unchanged.
 func (s *Server) Restore(r io.Reader) error {
 	file, err := s.Blobs.Read(r)
 	if err == nil {

@@ -303,8 +303,8 @@ func (c *conn) Write(p []byte) (int, error) {
 	return n, opError("write", err)
 }
 
-// opError returns an error as a network connection does: with the operation, except for
-// io.EOF.
+// opError wraps an error with its operation, as a network connection does. It returns nil
+// and io.EOF as they are.
 func opError(op string, err error) error {
 	if err == nil || err == io.EOF { //nolint:errorlint // it comes bare from the stream and callers compare it bare
 		return err
