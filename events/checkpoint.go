@@ -63,7 +63,7 @@ func (s *MemoryStore) Load(ctx context.Context, name string) (Checkpoint, error)
 }
 
 // Save saves c under name, if the stored checkpoint has the Revision of c, and returns
-// the next revision. Errors: [ErrCheckpointTaken] if it has another one.
+// the next revision. Errors: [ErrCheckpointTaken] if it has another revision.
 func (s *MemoryStore) Save(ctx context.Context, name string, c Checkpoint) (uint64, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -102,7 +102,7 @@ func (s FileStore) Load(ctx context.Context, name string) (Checkpoint, error) {
 }
 
 // Save saves c under name, if the stored checkpoint has the Revision of c, and returns
-// the next revision. Errors: [ErrCheckpointTaken] if it has another one.
+// the next revision. Errors: [ErrCheckpointTaken] if it has another revision.
 func (s FileStore) Save(ctx context.Context, name string, c Checkpoint) (uint64, error) {
 	next := Checkpoint{c.Revision + 1, c.Data}
 	err := s.file(name).Update(ctx, func(old []byte) ([]byte, error) {

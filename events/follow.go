@@ -102,8 +102,8 @@ const (
 // SaveInterval at most 250, and more only if the server refuses the cursor in a backlog.
 // Follow saves its checkpoint before it returns, with the 50,000 newest events that it has
 // delivered. If more were created in the last half hour, the next Follow may deliver some
-// of them again. With other options this time is ten overlaps, the Sweep and the Interval
-// together. Events are delivered in no particular order, one at a time.
+// of them again: this time is the sum of ten overlaps, the Sweep and the Interval. Events are
+// delivered in no particular order, one at a time.
 //
 // Follow searches when a socket, or a long poll, reports a change of the profile, and at
 // intervals for events that neither reports. The searches at rest of all logs that are
@@ -277,8 +277,8 @@ type handlerError struct{ err error }
 func (e *handlerError) Error() string { return e.err.Error() }
 func (e *handlerError) Unwrap() error { return e.err }
 
-// settle does what is due before a poll: it saves the checkpoint if the last save has failed,
-// reports gaps, and moves the end of the last poll back if that is in the future.
+// settle does what is due before a poll: it saves the checkpoint if that is due, as after a
+// failed save, reports gaps, and moves the end of the last poll back if it is in the future.
 func (f *follower) settle(ctx context.Context) error {
 	if err := f.saveDue(ctx); err != nil {
 		return err
@@ -328,7 +328,7 @@ func (f *follower) deliverPoll(ctx context.Context) error {
 	}
 	isLast := !f.o.Until.IsZero() && !f.walk.state.Max.Before(f.o.Until.Truncate(time.Second))
 	f.endPoll()
-	if isLast {
+	if isLast { // else settle reports them before the next poll
 		if err := f.reportGaps(ctx); err != nil {
 			return err
 		}

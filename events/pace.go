@@ -24,8 +24,8 @@ const (
 	frequentRounds = 30 * time.Second
 )
 
-// idleEvery returns the time between a search at rest and the next one, of any follower.
-// With it the searches at rest use no more than idleShare of any rate window.
+// idleEvery returns the time between two searches of logs at rest (without changes), by any
+// follower of a Service: all of them together use no more than idleShare of any rate window.
 func idleEvery() (longest time.Duration) {
 	for _, w := range api.RateWindows(searchGroup) {
 		longest = max(longest, time.Duration(float64(w.Size)/(idleShare*float64(w.Max))))
@@ -48,8 +48,8 @@ func (r *idlePace) interval() time.Duration {
 	return time.Duration(max(1, r.followers.Load())) * r.every
 }
 
-// tryTurn lets p join the queue, unless it is in it. If p is the first and the time of the
-// next turn has come, p has taken the turn, and must leave the queue. Otherwise tryTurn
+// tryTurn appends p to the queue, unless it is queued already. If p is the first and the time
+// of the next turn has come, p has taken the turn, and must leave the queue. Otherwise tryTurn
 // returns when to ask again.
 func (r *idlePace) tryTurn(p *pace, now time.Time) (at time.Time, taken bool) {
 	r.mu.Lock()
@@ -211,9 +211,9 @@ func (p *pace) beginRound(ctx context.Context) error {
 func (p *pace) nextIsWoken() bool { return p.uncoveredChange || p.repeatNext }
 
 // recordBegin records when a round begins and what it is for: all reports so far, also
-// those during the wait for the rate limit. A woken round may be repeated: isRepeat means
-// that the new one is only for that. A frequent one is repeated although it finds events: see
-// setNextRound.
+// those during the wait for the rate limit. A woken round may be repeated once: isRepeat means
+// that this round is only the repetition. A frequent round is repeated although it finds
+// events: see setNextRound.
 func (p *pace) recordBegin() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -227,7 +227,7 @@ func (p *pace) recordBegin() {
 		isFrequent: isSoonAgain || hasSeveralChanges,
 	}
 	p.repeatNext, p.awaitsRound = false, false
-	p.gapsUntil = times.Later(p.gapsUntil, now).Add(p.gap) // dueForReport waits for it
+	p.gapsUntil = times.Later(p.gapsUntil, now).Add(p.gap) // dueForReport waits for this time
 	p.coverReports(now)
 }
 
@@ -246,7 +246,7 @@ func (p *pace) coverReports(now time.Time) {
 // end records the end of a round.
 func (p *pace) end(found bool) {
 	p.last.ended, p.last.foundEvents = time.Now(), found
-	p.loop.Cancel(p.group) // if there was no search
+	p.loop.Cancel(p.group) // gives the reserved search back, if the round has sent none
 }
 
 // setNextRound returns when the next round is due after one that has succeeded, and sets
@@ -274,13 +274,14 @@ func (p *pace) setNextRound() (due time.Time) {
 	return p.due
 }
 
-// delay returns when the next round is due, after a pause, because the last one has failed.
+// delay makes the next round due after a pause, because the last round has failed. It returns
+// when it is due.
 func (p *pace) delay(pause time.Duration) (due time.Time) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.due = time.Now().Add(pause)
 	p.needsTurn = false   // the round that failed has used its turn, if it needed one
-	p.awaitsRound = false // so a change that is reported during the pause does not shorten it
+	p.awaitsRound = false // so a change that is reported meanwhile does not shorten the pause
 	return p.due
 }
 

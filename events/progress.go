@@ -99,7 +99,7 @@ func (f *follower) restore(data []byte, query string) error {
 		p.Query = query
 		p.Cursor, p.From = "", time.Time{}               // of a poll of the other query
 		p.Complete = times.Later(p.Complete, p.Searched) // rescans do not go back beyond that
-		if !p.Searched.IsZero() {                        // this query has searched nothing before
+		if !p.Searched.IsZero() {                        // only the other query has searched the time before
 			p.addGap(GapReasonQuery, p.Start, p.Searched)
 		}
 	}
@@ -112,11 +112,11 @@ func (f *follower) restore(data []byte, query string) error {
 // save saves a checkpoint, if there is anything new since the last one. After a failed save,
 // saveAgain finds out whether it was stored nevertheless.
 func (f *follower) save(ctx context.Context) error {
-	hasMoved := f.walk != nil && (f.duplicates > 0 || f.walk.foundMore) // the cursor, behind duplicates or hidden events
+	hasMoved := f.walk != nil && (f.duplicates > 0 || f.walk.foundMore) // the cursor, past duplicates or hidden events
 	if f.unsaved == 0 && !hasMoved {
 		return nil
 	}
-	f.evict() // before the snapshot; and also without a Store, because it limits the memory
+	f.evict() // before the snapshot; also without a Store, to limit the memory
 	if f.o.Store == nil {
 		f.unsaved, f.duplicates = 0, 0
 		return nil
@@ -161,9 +161,9 @@ func (f *follower) saveAgain(ctx context.Context, data []byte, failure error) (u
 	return f.o.Store.Save(ctx, f.o.Name, Checkpoint{held.Revision, data})
 }
 
-// pollStart returns where a poll begins that goes back by back from the end of the last one
-// (Searched), but not before Complete, because earlier duplicates cannot be recognized. It
-// goes back at least by the Overlap, so that no event is missed, and never before Start.
+// pollStart returns the time from which on a poll searches: back before the end of the last
+// poll (Searched), but not before Complete, because earlier duplicates cannot be recognized. It
+// is at least an Overlap before that end, so that no event is missed, and never before Start.
 func (f *follower) pollStart(back time.Duration) time.Time {
 	if f.Searched.IsZero() {
 		return f.Start
@@ -237,13 +237,13 @@ func (p *progress) addGap(reason GapReason, from, to time.Time) {
 	g.From, g.To = times.Earlier(g.From, from), times.Later(g.To, to)
 }
 
-// moveBackFromFuture moves the end of the last poll back if it is in the future, as after a
-// wrong clock of the server: to the newest delivered event. If that is in the future as
-// well, by the local clock too, it moves both to the newest remembered event that is not,
-// or to the start.
+// moveBackFromFuture moves the end of the last poll (Searched) back to the newest delivered
+// event if it is in the future, because the clock of the server was wrong. If the newest event
+// is in the future too, by both clocks, it moves both back: to the newest remembered event that
+// is not in the future or, without one, to the zero time.
 func (f *follower) moveBackFromFuture(ctx context.Context) error {
 	end := times.Later(f.Searched, f.Newest)
-	if f.walk != nil || end.IsZero() { // the poll has begun, or it is the first one
+	if f.walk != nil || end.IsZero() { // a poll has begun, or the next one is the first
 		return nil
 	}
 	now, err := f.s.serverNow(ctx, api.Resolve(f.opts))
@@ -279,10 +279,10 @@ func (f *follower) moveBackFromFuture(ctx context.Context) error {
 // ends at 15:00 (Max), and the look-back is an hour.
 func (f *follower) mayRecur(created int64) bool {
 	isPolling := f.walk != nil
-	// The current poll finds it from 11:00 on; after 12:00 no other has, and its walk delivers it once.
+	// The current poll finds events created since 11:00. Those after 12:00 are new, and its walk delivers them once.
 	byThisPoll := created >= f.Searched.Add(-f.lookback).Unix()
 	onlyByThisPoll := isPolling && created > f.Searched.Unix()
-	// The next poll finds it from 14:00 on.
+	// The next poll finds events created since 14:00.
 	byNextPoll := isPolling && created >= f.walk.state.Max.Add(-f.lookback).Unix()
 	return byThisPoll && !onlyByThisPoll || byNextPoll
 }

@@ -176,8 +176,8 @@ var errIgnoredOffset = fmt.Errorf("%w: it ignores the offset and sends no pagina
 
 // onRepeatedPage is called for a page with the same events as the previous one. With
 // pagination it returns nil: the iteration goes on. Without pagination the server ignores
-// the offset, and always sends its first page: that is all ([page.ErrEnd]), or, if the page
-// is full, there may be events that cannot be read (errIgnoredOffset).
+// the offset, and always sends its first page: that has all events ([page.ErrEnd]) or, if it is
+// full, there may be more, which cannot be read (errIgnoredOffset).
 func (q Query) onRepeatedPage(p *Page) error {
 	isFull := len(p.Events) >= q.Limit
 	switch {

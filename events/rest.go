@@ -26,8 +26,7 @@ type rest struct {
 const wholeRest = 0 // the Width of a slice that is all of the rest
 
 // slice returns the first and the last second of the current slice of time. A low of 0
-// stands for the start of the pass. A high of 0 stands for its end, as long as no cursor was
-// refused.
+// stands for the start of the pass, and a high of 0 for its end.
 func (r *rest) slice() (low, high int64) {
 	switch {
 	case r.Width == wholeRest:
@@ -41,9 +40,9 @@ func (r *rest) slice() (low, high int64) {
 
 // shrink makes the current slice of time at most half as large, because the server has
 // refused to read it to the end; s is what its pages have shown before that. If the slice is
-// the whole rest, it becomes half of what these pages have covered. The pass lasts from one
-// time, which may be zero, to another. shrink reports whether the slice could be smaller:
-// not if it is one second.
+// the whole rest, it becomes half of what these pages have covered. The pass lasts from the
+// time from, which may be zero, to the time to. shrink returns false if the slice is a single
+// second, and cannot be smaller.
 func (r *rest) shrink(s seen, from, to time.Time) bool {
 	isFirstRefusal := r.High == 0
 	if isFirstRefusal {

@@ -83,8 +83,8 @@ func (s *Service) newPace(interval time.Duration) *pace {
 // Step searches the log if a search is due, and delivers its events. It returns when to
 // call it again; a zero time means that Until is reached. Call it sooner if the function of
 // [Stepper.Notify] was called. A call before a search is due costs nothing. Step blocks while
-// a search waits for the rate limits and while the handler runs. After two pages of events it returns, and the next
-// step is due at once, so that others can take their turn.
+// a search waits for the rate limits and while the handler runs. After two pages of events it
+// returns, and the next step is due at once, so that other logs can take their turn.
 //
 // A temporary failure is reported to OnRetry, and the returned time is that of the next
 // try. The errors are those that end Follow, and that of ctx: after it, Step may be
@@ -194,8 +194,8 @@ func (s *Stepper) run(ctx context.Context) error {
 	}
 }
 
-// logRefusal logs that the platform refuses to report changes of the log, for which it is asked again
-// after an hour. Nothing else shows that the caller cannot see the log.
+// logRefusal writes a warning that the platform refuses to report changes of the event log.
+// Nothing else shows that the caller cannot see it. The platform is asked again after an hour.
 func (s *Stepper) logRefusal(ctx context.Context, err error) {
 	p := s.profile()
 	s.followers[0].logger.LogAttrs(ctx, slog.LevelWarn, "the platform refuses to report changes of the log",
@@ -249,7 +249,7 @@ func (s *Stepper) afterRound(ctx context.Context, done bool, err error) (next ti
 func (s *Stepper) doRound(ctx context.Context) (done bool, err error) {
 	resumed := s.inRound
 	if !resumed {
-		// Before the round reserves its search: settle may call OnGap, which may search, and would wait for it.
+		// Before beginRound reserves a search: settle may call OnGap, whose own search would wait behind that one.
 		for _, one := range s.followers {
 			one.unsettled = one.settle(ctx) // poll returns this error
 		}

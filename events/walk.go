@@ -46,7 +46,7 @@ type Walk struct {
 	paused        bool           // the last loop has paused
 	foundMore     bool           // a page had the cursor of another one: events were found, also if they are hidden
 	refusals      int            // refused cursors since a slice has ended, for the pause after one
-	unshrinkable  int            // those of the refusals that a smaller slice could not follow
+	unshrinkable  int            // those of the refusals whose slice could not become smaller
 
 	onRefusal func(ctx context.Context, n int, pause time.Duration, err error) // may be nil
 
@@ -183,7 +183,7 @@ func (w *Walk) Events(ctx context.Context) iter.Seq2[*Event, error] {
 			return
 		}
 		continuesSlice := w.paused && w.state.At != ""
-		if !continuesSlice { // else a page is compared with those that the loop before has read
+		if !continuesSlice { // else a page is compared with those that the previous loop has read
 			w.progress = new(page.Progress)
 		}
 		w.pagesLeft, w.paused = w.pauseAfter, false
@@ -217,7 +217,7 @@ func (w *Walk) deliverSlice(ctx context.Context, yield func(*Event, error) bool)
 	if w.requested == "" { // else an earlier loop has read the first pages of the slice, perhaps in another process
 		w.seen = seen{}
 	}
-	w.expectedAgain = slices.Clone(w.state.Passed) // they stay in the cursor until a page has them
+	w.expectedAgain = slices.Clone(w.state.Passed) // an event stays in the cursor until a page has it
 	delivered, next := false, ""
 	for pg, err := range w.pages().Read(ctx, w.opts) {
 		if err != nil {
@@ -231,7 +231,7 @@ func (w *Walk) deliverSlice(ctx context.Context, yield func(*Event, error) bool)
 				continue
 			}
 			pausesHere := w.pagesLeft == 1
-			if delivered && !pausesHere { // the loop has come back for a second event: it reads on
+			if delivered && !pausesHere { // the loop has asked for a second event, so it reads on
 				pg.Prefetch()
 			}
 			delivered = true
@@ -267,15 +267,15 @@ func (w *Walk) setEnd(ctx context.Context) error {
 	defer w.mu.Unlock()
 	w.state.Max = times.Later(now.Truncate(time.Second), w.query.CreatedMin)
 	w.correctFrom(now)
-	if from := w.state.From; !from.IsZero() { // this clock may be behind the one that ended the pass before
+	if from := w.state.From; !from.IsZero() { // the previous pass may have ended by a clock that is ahead of this one
 		w.state.Max = times.Later(w.state.Max, from.Add(resumeOverlap))
 	}
 	return nil
 }
 
-// correctFrom moves the start of a pass back if the one before has ended in the future, by a
-// wrong clock of the server: to the newest event, or to the start of the query if there was
-// none. w.mu is held.
+// correctFrom moves the start of a pass back if the previous pass has ended in the future,
+// because the clock of the server was wrong: to the newest event or, without one, to the start
+// of the query. w.mu is held.
 func (w *Walk) correctFrom(now time.Time) {
 	endedAt := w.state.From.Add(resumeOverlap)
 	if w.state.From.IsZero() || !endedAt.After(now.Add(clockSkew)) {
@@ -366,7 +366,7 @@ func (w *Walk) markDelivered(id api.OpaqueID) bool {
 	h := hash(id)
 	fresh := w.delivered.add(h)
 	if !fresh {
-		// An event from before the slice was resumed is in Passed already. It has come now.
+		// An event delivered before the slice was resumed is in Passed already. It has come again, as expected.
 		if i := slices.Index(w.expectedAgain, h); i >= 0 {
 			w.expectedAgain = slices.Delete(w.expectedAgain, i, i+1)
 			return false
@@ -397,7 +397,7 @@ func (w *Walk) recordForNextWalk(e *Event) {
 }
 
 // recordNewest remembers the creation of an event if it is the newest one so far. A time after
-// the end of the walk is wrong.
+// the end of the walk is wrong, and is ignored.
 func (w *Walk) recordNewest(e *Event) {
 	if !w.keepLast || !e.Created.After(w.state.Newest) || e.Created.After(w.state.Max) {
 		return
