@@ -62,8 +62,8 @@ func (h *history) pendingGap() (from time.Time, pending bool) {
 }
 
 // takeGap returns where the gap starts, for a read of the log. A gap that is noticed later
-// is read separately. pendingGap still has this one until ackGap. Found is false if there is
-// no gap.
+// is read separately. pendingGap returns this gap, too, until ackGap is called. Found is false
+// if there is no gap.
 func (h *history) takeGap() (from time.Time, found bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -108,7 +108,7 @@ func (s *Subscription) keepHistory(ctx context.Context) error {
 	}
 }
 
-// readLog queues the events from appearsLate before from on, because events appear late in
+// readLog queues the events since appearsLate before from, because events appear late in
 // the log. If the log cannot be read to the end, it requests a resync; it returns an error
 // only if ctx is done.
 func (s *Subscription) readLog(ctx context.Context, from time.Time) error {
@@ -132,8 +132,8 @@ func (s *Subscription) pollFailed(failures int, err error, pause time.Duration) 
 	s.notify(func(st *Status) { st.setError(ofPoll, failures, err, pause) })
 }
 
-// walkLog queues the events that a query finds and that were not queued before.
-// After maxBacklog events it requests a resync instead of the rest, for changes from a time on.
+// walkLog queues the events that a query finds and that were not queued before. After
+// maxBacklog events it stops, and requests a resync for the changes since the time from.
 func (s *Subscription) walkLog(ctx context.Context, q events.Query, from time.Time) error {
 	n := 0
 	for e, err := range s.s.log.Walk(q, noCursor, s.opts...).Events(ctx) {

@@ -155,9 +155,8 @@ func (p *pending) retire(session uint64) {
 	p.lastRetired = max(p.lastRetired, session)
 }
 
-// changeOf returns the queued change of a field. If at is later than its time, it becomes
-// its time. It adds the change if there is none, and returns nil if a Resync replaces all
-// changes. p.mu is held.
+// changeOf returns the queued change of a field, and sets its time to at if that is later. If
+// none is queued, it adds one. It returns nil if a Resync replaces all changes. p.mu is held.
 func (p *pending) changeOf(f activity.Field, at api.Time) *Change {
 	key := f.Plain()
 	c := p.fields[key]
@@ -199,9 +198,9 @@ func (p *pending) add(c *Change) bool {
 	return true
 }
 
-// requestResync queues a Resync, for changes that may be missed from a time on, in place of
-// all changes that wait except events of the log. If one is pending already, that gets the
-// earlier time of both.
+// requestResync queues a Resync, because changes since the time from may be missing. It
+// replaces all queued changes except events of the log. If a Resync is pending already, only
+// its time is changed, to the earlier of both.
 func (p *pending) requestResync(reason ResyncReason, from time.Time, err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -335,9 +334,9 @@ func (p *pending) requeue(delivered, rest []*Change) {
 	}
 }
 
-// requeueChange queues a change again. If its field has changed again, the one change has
-// the events of both, as far as there is room. A pending Resync replaces all but entries
-// of the log. p.mu is held.
+// requeueChange queues a change again. If a change of the same field is queued, that gets the
+// events of c, unless there is no room for them. If a Resync is pending, c is dropped, unless
+// it is an entry of the log. p.mu is held.
 func (p *pending) requeueChange(c *Change) {
 	if p.resync && c.Entry == nil {
 		return

@@ -264,7 +264,7 @@ func (s *Subscription) pollUntilSocket(ctx, stateCtx context.Context) error {
 		s.pollSucceeded(answer.Header)
 		s.deliverReport(r)
 		sweepIsDue := time.Since(s.polled.lastSweep) >= s.o.Sweep
-		if sweepIsDue { // this poll counts as one
+		if sweepIsDue { // this poll counts as the sweep
 			s.polled.lastSweep = time.Now()
 			s.reportStatus()
 		}
@@ -305,7 +305,7 @@ func (s *Subscription) correctStart(ctx context.Context, r *activity.Report) (*a
 	s.loop.SetClass(ratelimit.Program) // a higher priority: the program waits for the change
 	defer s.loop.SetClass(ratelimit.Rest)
 	present := r.Cursor
-	if len(r.Activity) > 0 { // then r.Cursor may be the time of the latest change
+	if len(r.Activity) > 0 { // then r.Cursor may be the time of the latest change, and not the present
 		empty, err := s.pollOnce(ctx, noCursor)
 		if err != nil {
 			return nil, err
@@ -440,8 +440,8 @@ func (s *Subscription) recordLag(at time.Time) {
 	s.changeStatus(func(st *Status) { st.Lag = lag })
 }
 
-// pollSucceeded records a response to a poll: the error of earlier polls is over, and a
-// long silence before it may require a resync.
+// pollSucceeded records a response to a poll: it clears the error of earlier polls, and
+// requests what a long silence before the response requires (noticeSilence).
 func (s *Subscription) pollSucceeded(h http.Header) {
 	if st := s.Status(); st.polling && st.Err != nil {
 		s.notify(func(st *Status) { st.clearError(ofPoll) })
@@ -479,11 +479,11 @@ const positionVersion = 1
 // Position returns a value for [SubscribeOptions.Position]. With it, the current change
 // of the loop over Changes, and maybe a few before it, are delivered again.
 func (s *Subscription) Position() string {
-	s.noticing.Lock() // so that both are from before, or both from after, a response that ends a long silence
+	s.noticing.Lock() // so that heard and gapStart are both from before, or both from after, the end of a silence
 	heard := s.clock.last()
 	gapStart, unread := s.history.pendingGap()
 	s.noticing.Unlock()
-	covered, pendingFrom := s.pending.position() // after pendingGap: what is read of the gap meanwhile is pending here
+	covered, pendingFrom := s.pending.position() // after pendingGap: an event that is read in between is pending here
 	p := position{Version: positionVersion, Profile: s.profile.String(), Cursor: covered, Heard: heard}
 	if covered == s.from.cursor { // nothing was delivered yet: the next subscription must confirm the start
 		p.Began = s.from.localTime

@@ -82,9 +82,9 @@ func (s *shared) sweepRound() time.Duration {
 	return time.Duration(s.open.Load()) * each
 }
 
-// nextPhase returns a number above 0, up to 1, by which the first sweep of a subscription is
-// placed in a round of those of all. The golden ratio spreads numbers that follow each other
-// evenly, however many there will be.
+// nextPhase returns a number above 0, up to 1: the place of the first sweep of a subscription
+// in a round of the first sweeps of all. Steps of the golden ratio spread the numbers evenly,
+// however many there will be.
 func (s *shared) nextPhase() float64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -204,7 +204,7 @@ func (s *shared) noteAnswer(err error) error {
 
 // networkBroken records that the network is broken. It returns the pause before the next
 // dial, which grows with the failures in a row of the subscription that calls it, or with
-// the dials of all subscriptions since then if these are more.
+// the dials of all subscriptions since the network broke, if these are more.
 func (s *shared) networkBroken(failures int) (pause time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -135,7 +135,7 @@ func (k *dialLoop) newSession(ctx context.Context) (*session, error) {
 		}
 		return nil, err
 	}
-	k.noticeSilence(nil) // without a Date, and before the first frame, which would end the silence unnoticed
+	k.noticeSilence(nil) // before the first frame, which would end the silence unnoticed; nil, as there is no Date
 	k.sessions++
 	n := &session{s: k.Subscription, number: k.sessions, conn: conn, opened: time.Now(), failed: make(chan struct{})}
 	n.start(k.ctx) //nolint:contextcheck // ctx may be of the socket that this one replaces
@@ -188,7 +188,7 @@ func (k *dialLoop) holdOpen(ctx context.Context, n *session) error {
 			return k.disconnect(n)
 		case <-renew.C:
 		}
-		// With n.ctx, which ends if the old socket fails: then the select returns. The new one outlives it.
+		// n.ctx ends if the old socket fails: then open returns, and so does the select. The new socket outlives n.ctx.
 		next, err := k.open(n.ctx) //nolint:contextcheck // n.ctx is derived from ctx
 		if refusal, ok := errors.AsType[*RefusedError](err); ok {
 			n.end()
@@ -217,9 +217,10 @@ func (k *dialLoop) connected() {
 	k.countSocket()
 }
 
-// replace ends the session of a socket after another one was opened. If it still answers,
-// both were open at a time and no change was missed. Otherwise it is as after a disconnect.
-// The new socket is not watched meanwhile, so that the answer must come soon.
+// replace ends the session of a socket after another one was opened. If the old socket still
+// answers a ping, both were open at the same time and no change was missed. Otherwise changes
+// may be missing, as after a disconnect. The new socket is not watched meanwhile, so the answer
+// must come soon.
 func (k *dialLoop) replace(ctx context.Context, n *session) {
 	soon, cancel := context.WithTimeout(ctx, grace)
 	defer cancel()
@@ -351,8 +352,9 @@ func (n *session) pingOnce(ctx context.Context) error {
 }
 
 // alive records that a frame or a pong has come. After a silence so long that a ping should
-// have failed in it, the computer has probably slept: the frame may be from before, and others
-// since then lost. So the log is read from the last frame on. A frame has no Date (nil).
+// have failed in it, the computer has probably slept: the frame may have been sent before that,
+// and later ones may be lost. So the log is read from the previous frame on. The nil header
+// stands for a frame, which has no Date.
 func (n *session) alive() {
 	before, silence := n.heard.observeResponse(nil)
 	if silence <= max(longSilent, 2*n.s.o.PingInterval) {
@@ -398,7 +400,7 @@ func readFrame(b []byte) (frame, bool) {
 		return frame{}, false
 	}
 	var kind string
-	_ = jsonv2.Unmarshal(head.Response, &kind) // an object is the envelope of an unknown frame
+	_ = jsonv2.Unmarshal(head.Response, &kind) // it stays "" if response is an object, as in a frame of an unknown kind
 	switch kind {
 	case "activity":
 		if fields, ok := readFields(b, head.Activity); ok {
@@ -428,7 +430,7 @@ func readFields(frame []byte, v jsontext.Value) (api.Map[api.Time], bool) {
 			return nil, false
 		}
 	case '{':
-		a, err := decode.Response[struct { // of v alone, a field could be taken for a member of an envelope
+		a, err := decode.Response[struct { // not of v: it would take fields called "result" or "response" for an envelope
 			Activity api.Map[api.Time] `json:"activity"`
 		}](frame)
 		if err != nil {

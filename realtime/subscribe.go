@@ -264,7 +264,7 @@ func (s *Subscription) identify(ctx context.Context) error {
 }
 
 // run starts a goroutine for each task, and one that keeps a socket open if there may
-// be one. The first error ends all of them; after the last one the subscription ends.
+// be one. The first error ends all of them. The last goroutine ends the subscription.
 func (s *Subscription) run(tasks ...func(context.Context) error) {
 	if s.dial != nil {
 		tasks = append(tasks, s.keepSocket)
@@ -274,7 +274,7 @@ func (s *Subscription) run(tasks ...func(context.Context) error) {
 	for _, work := range tasks {
 		go func() {
 			if err := work(s.ctx); err != nil {
-				s.stop(s.asRefusal(err)) // the first one counts
+				s.stop(s.asRefusal(err)) // only the first call sets the cause
 			}
 			if left.Add(-1) == 0 {
 				s.end()

@@ -118,8 +118,8 @@ func (s *Service) requestToken(
 const longestLife = 366 * 24 * time.Hour
 
 // claimedLife returns the lifetime that the claims of a JSON Web Token state, 0 for
-// another token. It is from its issue to its expiry, or from the request if the issue
-// is missing.
+// another token: the time from the issue of the token, or from the request if that is
+// missing, to its expiry.
 func claimedLife(token api.Secret, asked time.Time) time.Duration {
 	parts := strings.Split(token.Reveal(), ".")
 	const header, claims, all = 0, 1, 3

@@ -16,7 +16,7 @@ var _ api.Waker = (*Service)(nil)
 //
 // The watch uses a socket. Without one it polls, for up to 13 profiles of a client at a
 // time: while nothing changes, these 13 together need half of the platform's limit of
-// 1,000 polls an hour. When it has neither, Wake calls changed(false); changes before the
+// 1,000 polls an hour. While it can do neither, Wake calls changed(false); changes before the
 // next changed(true) are not reported.
 //
 // It returns an error when ctx is done or the platform refuses: a [*RefusedError]. The call
@@ -45,8 +45,8 @@ const (
 )
 
 // keepWaking reports to the callback of Wake whether the profile is watched. A socket
-// watches it while it is open. Without one, polls do: pollToWake reports that. It returns
-// only with an error. stateCtx is canceled when the socket opens or closes.
+// watches it while it is open. Without one, polls do: pollToWake reports that. keepWaking
+// returns only with an error. stateCtx is canceled when the socket opens or closes.
 func (s *Subscription) keepWaking(ctx context.Context) error {
 	socketOpen, stateCtx := false, s.polled.beforeFirstSocket
 	for {
