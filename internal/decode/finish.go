@@ -171,7 +171,7 @@ func newShape(t reflect.Type, seen map[reflect.Type]*shape) *shape {
 
 // addField adds to the shape of a struct what [shape.finish] does for one of its fields:
 // it finishes the value of the field, sets it from its aliases, or takes it as the map
-// for unknown members; for most fields it does none of these. Seen is that of newShape.
+// for unknown members; for most fields it does none of these. Seen is as in [newShape].
 func (s *shape) addField(f reflect.StructField, seen map[reflect.Type]*shape) {
 	ofValue := newShape(f.Type, seen)
 	if ofValue != nil { // such as a list of records, but not a number or a text
@@ -310,8 +310,8 @@ func Takes[V any](name string) Taken { return Taken{name, reflect.TypeFor[V]()} 
 
 // Fix registers a function that completes each decoded T from its Extra, for what no
 // tag can describe. It must be called in the declaration of a package variable, before
-// any response is decoded. Takes are the members that the function takes from Extra, if
-// they are objects: the reports of differences compare them with their types.
+// any response is decoded. Takes names the objects that the function takes from Extra,
+// and their types: the reports of differences compare each object with its type.
 func Fix[T any](fix func(*T), takes ...Taken) struct{} {
 	fixes.Store(reflect.TypeFor[T](), fixed{func(pointer any) {
 		if v, ok := pointer.(*T); ok {

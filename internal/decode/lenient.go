@@ -45,7 +45,7 @@ func (c *converter) convertValue(dec *jsontext.Decoder, v any) error {
 	kind := dec.PeekKind()
 	to := reflect.ValueOf(v).Elem()
 	hasValuesInside := kind == '{' || kind == '['
-	if c.tolerant && hasValuesInside { // the Extra of to keeps those that do not fit, also if to itself does
+	if c.tolerant && hasValuesInside { // those that do not fit go into the Extra of to
 		c.setStruct(dec.StackDepth()+1, to)
 	}
 	t := traitsOf(pointee(to.Type()))
@@ -73,9 +73,9 @@ func (c *converter) convertValue(dec *jsontext.Decoder, v any) error {
 	return c.keepUnreadable(dec, to, raw)
 }
 
-// convertOrCallMethod stores a JSON value in to, or in a new value to which to then points:
-// with the JSON method of the type, if it has one, else by [convert]. It reports whether that
-// is possible.
+// convertOrCallMethod stores a JSON value in the Go value to: with the JSON method of its type,
+// if there is one, else by [convert]. If to is a pointer, it allocates what it points to. It
+// reports whether that is possible.
 func (c *converter) convertOrCallMethod(to reflect.Value, t *traits, raw jsontext.Value) bool {
 	for to.Kind() == reflect.Pointer {
 		to.Set(reflect.New(to.Type().Elem()))
@@ -133,7 +133,7 @@ func (c *converter) fitsDefault(to reflect.Value, t *traits, kind jsontext.Kind)
 	case reflect.Map: // for a pointer, the default decoding calls convertValue again with the map
 		isPointer := to.Kind() == reflect.Pointer
 		return kind == '{' && (!t.ownMethod || isPointer)
-	case reflect.Slice: // an exception: unless c is tolerant, a value that is not a list must be refused
+	case reflect.Slice: // unless c is tolerant, of any kind: the default decoding must refuse what is not a list
 		methodReadsObject := kind == '{' && t.ownMethod
 		return !c.tolerant || kind == '[' || methodReadsObject
 	case reflect.String:
@@ -147,9 +147,8 @@ func (c *converter) fitsDefault(to reflect.Value, t *traits, kind jsontext.Kind)
 	}
 }
 
-// setStruct records the struct into which the values at a depth of the response are
-// decoded, for keepInExtra and required. For a list or a map it records that there is
-// none.
+// setStruct records, for keepInExtra and required, the struct into which the values at a
+// depth of the response are decoded: none if they are those of a list or a map.
 func (c *converter) setStruct(depth int, to reflect.Value) {
 	for len(c.structs) <= depth {
 		c.structs = append(c.structs, reflect.Value{})

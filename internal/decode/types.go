@@ -14,8 +14,8 @@ type Variant interface {
 	JSONType(kind jsontext.Kind) reflect.Type
 }
 
-// PayloadOf returns the type of the payload of an [Envelope], and its name. It returns
-// false if out is none.
+// PayloadOf returns the type of the payload of an [Envelope], and the name of its member. It
+// returns false if out is not an Envelope.
 func PayloadOf(out any) (payload reflect.Type, member string, found bool) {
 	e, found := out.(interface{ payload() (reflect.Type, string) })
 	if found {

@@ -29,7 +29,7 @@ type looker struct {
 // newLooker returns a looker that has read nothing of the body yet.
 func newLooker(body []byte) *looker {
 	return &looker{
-		body: body, dec: jsontext.NewDecoder(bytes.NewBuffer(body), jsonopt.Lenient()), // of a buffer it makes no copy
+		body: body, dec: jsontext.NewDecoder(bytes.NewBuffer(body), jsonopt.Lenient()), // it does not copy a bytes.Buffer
 		seen: map[*object][]bool{}, envelope: map[string]bool{}, known: map[Difference]bool{},
 	}
 }
@@ -116,7 +116,7 @@ func (l *looker) namedPayload(t reflect.Type, member string, in payloadIn) error
 		switch {
 		case name == member:
 			return l.value(t, Place{Member: name})
-		case !isOfEnvelope: // nor the payload
+		case !isOfEnvelope: // and not the payload: an unknown member
 			l.addDifference(Difference{Place: Place{Member: name}, Kind: KindUnknown})
 		case name == "response" && l.dec.PeekKind() == '{':
 			return l.namedPayload(t, member, nestedObject)
@@ -138,7 +138,7 @@ func (l *looker) payload(t reflect.Type, in payloadIn) error {
 		isOfPayload := typed && l.belongsToField(name) // also if the envelope has a member of that name
 		isOfEnvelope := in == wholeResponse && inEnvelope(name) && !isOfPayload
 		if !isOfEnvelope {
-			return false, nil // the value is not read here, but as that of any member
+			return false, nil // object reads the value, as that of any other member
 		}
 		l.envelope[name] = true
 		switch kind := l.dec.PeekKind(); {
@@ -307,8 +307,8 @@ func asDecoded(t reflect.Type, kind jsontext.Kind) reflect.Type {
 	return t
 }
 
-// methodValue reads a value that a method of t decodes. Such a method accepts other forms in
-// addition: an object is decoded as usual, so its members are compared.
+// methodValue reads a value that a method of t decodes. Such a method accepts more forms of a
+// value, but decodes an object as usual, so the members of an object are compared.
 func (l *looker) methodValue(t reflect.Type, at Place, kind jsontext.Kind) error {
 	switch {
 	case t.Kind() == reflect.Slice && t.Elem().Kind() == reflect.Uint8: // raw JSON

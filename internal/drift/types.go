@@ -86,8 +86,8 @@ func (o *object) addFields(t reflect.Type, name string) {
 	}
 }
 
-// addMember adds a member of the object, with a field of its type, under its
-// name and its other names, which commas separate.
+// addMember adds a member, whose field has the type t, under its name and the other names in
+// also, which commas separate. If o has a member of that name already, it does nothing.
 func (o *object) addMember(at Place, t reflect.Type, also string) {
 	if _, shadowed := o.members[at.Member]; shadowed {
 		return
