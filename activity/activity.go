@@ -241,7 +241,7 @@ func (c Cursor) Until(latest time.Time) Cursor {
 // Later returns the later of two cursors. A cursor that cannot be parsed is the
 // earlier one.
 func (c Cursor) Later(next Cursor) Cursor {
-	if next == "" || next.Time().Before(c.Time()) { // the zero time, of one that cannot be parsed, is before any other
+	if next == "" || next.Time().Before(c.Time()) { // the zero time of an unreadable cursor is before any other
 		return c
 	}
 	return next

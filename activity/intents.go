@@ -63,8 +63,8 @@ type AllocateOptions struct {
 }
 
 // Allocate returns the intent of the client's credential for a node or the whole
-// workspace, and makes one if there is none. If there is one, it keeps its content, and the
-// call extends its expiry. If that has expired, the result is another intent, with another
+// workspace, and makes one if there is none. An existing intent keeps its content, and the
+// call extends its expiry. If it has expired, the result is another intent, with another
 // ID and version 0: so compare the ID with that of an earlier call before you fill or
 // release the intent. It is idempotent.
 //
@@ -137,8 +137,8 @@ func (n *Intents) All(
 	const op = "activity.Intents.List"
 	return func(yield func(*Intent, error) bool) {
 		next := *cmp.Or(o, &IntentListOptions{})
-		// Two pages may have the same cursor, but page.List takes an equal one for the same
-		// page. So it gets the number of pages so far.
+		// Two pages may have the same cursor, but page.List takes equal cursors for the same
+		// page. So the cursor that it gets is the number of pages so far.
 		pages, seen := 0, map[api.OpaqueID]bool{}
 		fetch := func(ctx context.Context, _ string, opts []api.CallOption) (*IntentPage, string, error) {
 			p, err := n.List(ctx, workspace, &next, opts...)

@@ -65,7 +65,7 @@ func (s *Service) Watch(
 			err = call.Check(ctx, s.c, opWatch)
 		}
 		if err == nil {
-			w.loop = cmp.Or(ratelimit.LoopOf(ctx), new(ratelimit.Loop)) // by it the rate limit is shared with other loops
+			w.loop = cmp.Or(ratelimit.LoopOf(ctx), new(ratelimit.Loop)) // shares the rate limit with other loops
 		}
 		for err == nil {
 			var r *Report

@@ -126,7 +126,7 @@ func (s *Service) askFirst(
 	if err != nil {
 		return nil, err
 	}
-	return c.Turns[0], nil // the one of the question
+	return c.Turns[0], nil // the turn of the question
 }
 
 // Resume waits for a turn that was asked before, by this program or another, as
@@ -240,7 +240,7 @@ func (s *Service) cancel(ctx context.Context, in api.Profile, thread, turn api.O
 	}
 	cause := why
 	if before, ok := errors.AsType[*TurnError](why); ok && before.Err != nil {
-		cause = before.Err // before itself has the turn as it was before it was cancelled
+		cause = before.Err // without its Turn, which is from before the cancellation
 	}
 	return nil, &TurnError{Op: "ai.Ask", ThreadID: thread, TurnID: turn, Turn: after.Turn, Err: cause}
 }

@@ -272,7 +272,7 @@ type SendError struct {
 	Err            error  // usually an [*api.Error]
 }
 
-// Error returns the text of Err, and that of [ErrThreadTooLarge] if the error is this one.
+// Error returns the text of Err, followed by that of [ErrThreadTooLarge] if e is this error.
 func (e *SendError) Error() string {
 	if errors.Is(e, ErrThreadTooLarge) {
 		return e.Err.Error() + ": " + ErrThreadTooLarge.Error()

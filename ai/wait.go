@@ -86,9 +86,9 @@ const (
 
 // awaitEnd waits for the end of the turn. It reads the turn first, and again each time
 // the activity of the workspace or share reports a change of the thread. Without activity
-// reports the reads become rarer, and also while changes follow each other at once, up to
-// busyInterval. An error that ends the wait, such as that of ctx, includes the error of the
-// last step.
+// reports the reads become rarer. While changes follow each other at once, the reads become
+// rarer too, up to busyInterval. An error that ends the wait, such as that of ctx, includes
+// the error of the last step.
 func (w *waiting) awaitEnd(ctx context.Context) (*Turn, error) {
 	var interval wait.Interval // between two reads
 	var stepErr error          // of the last step
@@ -106,7 +106,7 @@ func (w *waiting) awaitEnd(ctx context.Context) (*Turn, error) {
 		}
 		took := time.Since(read)
 		if changed && took >= busyInterval {
-			interval = wait.Interval{} // the first one is the shortest
+			interval = wait.Interval{} // begin again with the shortest
 		}
 		pause = interval.Next()
 		if changed {

@@ -110,7 +110,7 @@ type DirFilter struct {
 // folder. Exclude wins over Include and Paths, which select files only: every folder
 // that is not excluded is selected.
 func (f *DirFilter) Selects(entry string, folder bool) bool {
-	matches := func(pattern string) bool { // the name, or with a slash in it the whole path
+	matches := func(pattern string) bool { // a pattern with a slash is for the whole path, any other for the name
 		subject := path.Base(entry)
 		if strings.Contains(pattern, "/") {
 			subject, pattern = entry, strings.TrimPrefix(pattern, "/")

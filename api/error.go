@@ -309,8 +309,8 @@ func (e *InputError) Error() string {
 	return visible(s)
 }
 
-// sameName reports whether two names differ by case, underscores and hyphens only. An
-// index of a list and the fields before the last are not compared.
+// sameName reports whether two names differ by case, underscores and hyphens only. Of a path
+// such as "a.b[3]" it compares only the last field without its index, "b".
 func sameName(field, wire string) bool {
 	plain := func(name string) string {
 		name, _, _ = strings.Cut(name[strings.LastIndexByte(name, '.')+1:], "[")

@@ -51,8 +51,8 @@ func (m *Map[V]) UnmarshalJSON(b []byte) error {
 	}
 }
 
-// dropNull removes from m the members that are null in the JSON object b, from
-// which m was decoded: null is not false.
+// dropNull removes from m the members that are null in b, the JSON object from which m was
+// decoded. They were decoded as false, but null does not mean that.
 func dropNull(m Map[bool], b []byte) error {
 	var members map[string]jsontext.Value
 	err := jsonv2.Unmarshal(b, &members, jsonopt.Lenient())

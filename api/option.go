@@ -34,7 +34,7 @@ type CallOptions struct {
 // Resolve merges opts in their order.
 func Resolve(opts []CallOption) CallOptions {
 	if len(opts) == 0 {
-		return CallOptions{} // most calls: it does not escape to the heap
+		return CallOptions{} // most calls: without o, which escapes to the heap
 	}
 	var o CallOptions
 	for _, opt := range opts {

@@ -274,7 +274,7 @@ func zone(s string) (offset int, ok bool) {
 	default:
 		return 0, false
 	}
-	hour, ok1 := twoDigits(hours) // of which it reads no more than two
+	hour, ok1 := twoDigits(hours) // twoDigits reads the first two only
 	minute, ok2 := twoDigits(minutes)
 	if !ok1 || !ok2 || hour > 23 || minute > 59 {
 		return 0, false

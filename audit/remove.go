@@ -76,7 +76,7 @@ func (e *LeftError) Error() string {
 //
 // Errors: [*api.InputError] if the person is the caller, who leaves with Leave of package
 // members, or is named by neither an ID nor an address; an error if several users have the
-// address. After these nothing was removed. Also those of [Service.Access].
+// address. After these errors nothing was removed. Also the errors of [Service.Access].
 func (s *Service) RemovePerson(
 	ctx context.Context, org api.ID, person api.Person, o *RemoveOptions, opts ...api.CallOption,
 ) iter.Seq2[*Removal, error] {

@@ -122,8 +122,8 @@ type targets struct {
 	Many []string `json:"target_ids,omitzero"`
 }
 
-// targetsOf checks the IDs of attached nodes, which may be none, and returns
-// them in the form of the request.
+// targetsOf checks the IDs of the nodes to attach, if there are any, and returns the members
+// of the request for them: it has another member for a single ID than for a list.
 func targetsOf(args input.Args, ids []api.OpaqueID) (targets, error) {
 	if len(ids) > maxTargets {
 		return targets{}, args.Refuse("target_ids", "must be at most 25", strconv.Itoa(len(ids)))

@@ -117,7 +117,7 @@ func (t Target) check(op string) error {
 		return args.Refuse("node_id", "must be on a node that is not blank", strconv.Quote(string(t.node)))
 	}
 	if t.in.Kind == api.ProfileKindFileShare && t.onNode {
-		return t.in.OneOf(op, "on") // of any kind, if it has an ID
+		return t.in.OneOf(op, "on") // checks only that it has an ID
 	}
 	if err := t.in.OneOf(op, "on", api.ProfileKindWorkspace, api.ProfileKindShare); err != nil {
 		return err

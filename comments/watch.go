@@ -127,7 +127,7 @@ func (w *watch) run(ctx context.Context, yield func(*Comment, error) bool) error
 			w.o.OnRetry(ctx, api.RetryEvent{Op: opWatch, Attempt: n, Wait: pause, Err: err})
 		}
 	}
-	hasSucceeded := false // the last list; the first one, and one after a backoff, are not awaited
+	hasSucceeded := false // the last list; the first list, and one after a backoff, do not wait for a change
 	return wait.Poll{Final: final, Failed: failed}.Run(ctx, func() (done bool, pause time.Duration, err error) {
 		if hasSucceeded {
 			err = w.await(ctx)
@@ -253,9 +253,9 @@ func (w *watch) observeTime(header http.Header) {
 }
 
 // oldestToRecord returns the time of creation from which on the first list of a watch
-// without Since records comments. It is two minutes (lateness) before the newest comment: a
-// comment from before that is visible by now, and so later lists do not look for such ones
-// (oldestNew). Zero means that the time of the newest comment is not known.
+// without Since records comments: two minutes (lateness) before the newest comment. Older
+// comments are visible by now, so later lists do not go back to them (oldestNew). Zero
+// means that the time of the newest comment is not known.
 func (w *watch) oldestToRecord(newest *Comment) time.Time {
 	at := w.plausibleTime(newest)
 	if at.IsZero() {
@@ -277,8 +277,8 @@ func (w *watch) oldestNew() time.Time {
 }
 
 // plausibleTime returns when a comment was created. If that is in the future, it returns the
-// present time or, for more than the slack between clocks, zero: a wrong time must not hide
-// the comments that follow.
+// present time or, if it is in the future by more than the slack between clocks, zero: a wrong
+// time must not hide the comments that follow.
 func (w *watch) plausibleTime(c *Comment) time.Time {
 	now := w.clock.Earliest() // by the server's clock
 	isWrong := c.Created.After(now.Add(slack))
@@ -294,7 +294,7 @@ func (w *watch) plausibleTime(c *Comment) time.Time {
 func (w *watch) newOf(listed []*Comment) []*Comment {
 	onlyRecords := !w.hasListed && w.o.Since.IsZero()
 	sinceStart := time.Since(w.start)
-	start := w.clock.Earliest().Add(-sinceStart) // of the watch by the server's clock, rather too early than too late
+	start := w.clock.Earliest().Add(-sinceStart) // of the watch, by the server's clock: rather too early than too late
 	w.hasListed = true
 	var found []*Comment
 	for _, c := range listed {
@@ -313,8 +313,8 @@ func (w *watch) newOf(listed []*Comment) []*Comment {
 
 // forgetOld removes from seen the comments that are not listed again, because they are
 // older than any new one can be (oldestNew). A wrong clock of the server makes that time too
-// late; when the clock is corrected, it goes back, and older comments are listed again. So
-// each comment stays for keepListed.
+// late; when the clock is corrected, that time goes back, and older comments are listed again.
+// So each comment stays for keepListed.
 func (w *watch) forgetOld() {
 	from := w.oldestNew()
 	for id, c := range w.seen {
@@ -332,7 +332,7 @@ type poller struct{ s *activity.Service }
 // begin, and after each change.
 func (p poller) Wake(ctx context.Context, profile api.Profile, changed func(bool), opts ...api.CallOption) error {
 	began := false
-	opts = append(slices.Clip(opts), api.WithResponse(nil)) // the caller's is for the lists of comments
+	opts = append(slices.Clip(opts), api.WithResponse(nil)) // that of the caller is for the lists of comments
 	for report, err := range p.s.Watch(ctx, profile, nil, opts...) {
 		if err != nil {
 			return err

@@ -48,7 +48,7 @@ const (
 // organization, workspace or share of the call, with status 403 or 401. [NoAccess] with
 // status 403 means that too. Use another credential, or issue one that includes it.
 func OutOfScope(code int64) bool {
-	switch code { // which code means what of these is not published
+	switch code { // what each of these means is not published
 	case 10560, 10574, 10753, 10754, 10757:
 		return true
 	}
