@@ -59,7 +59,7 @@ func (r *accountReplica) answerStates() (*nats.Subscription, error) {
 			return // it comes from another program
 		}
 		if value, err := jsonv2.Marshal(r.answer(request)); err == nil {
-			_ = m.Respond(value) // who has asked waits no longer than answerTimeout
+			_ = m.Respond(value) // without a response, the request ends after answerTimeout
 		}
 	})
 	if err != nil {
@@ -104,7 +104,7 @@ func (r *accountReplica) answerProfiles(request stateRequest) stateAnswer {
 		reason := row.reason()
 		page.Profiles = append(page.Profiles, profileAnswer{
 			Profile: row.profile, Followed: row.followed != nil, Age: row.age(page.At).Milliseconds(), Pending: row.pending(),
-			Reason: strings.ToValidUTF8(reason[:min(len(reason), maxReason)], ""),
+			Reason: strings.ToValidUTF8(reason[:min(len(reason), maxReason)], ""), // the cut may be inside a character
 		})
 	}
 	return page

@@ -156,7 +156,7 @@ func newTransport() *http.Transport {
 }
 
 // keepShare keeps the replica in its group and follows its share of the accounts until ctx is
-// done. While it is not known to decrypt the credentials, the replica is not in the group.
+// done. The replica joins the group only when its Keys are known to decrypt the credentials.
 func (r *accountReplica) keepShare(ctx context.Context) error {
 	return joinWhileAble(ctx, r.stream.JetStream.Conn(), r.reportOwn, r.Accounts.checkKeys, r.joinGroup)
 }
@@ -208,13 +208,13 @@ func (r *accountReplica) newWatch(ctx context.Context) (watching context.Context
 	defer r.mu.Unlock()
 	forget := context.AfterFunc(r.watches, cancel)
 	return watching, func() {
-		forget() // or r.watches would keep it
+		forget() // else r.watches would keep a reference to cancel
 		cancel()
 	}
 }
 
-// newMember returns the replica as a member of its group, whose entries are in the bucket l. The join
-// function calls it again if the bucket was deleted, with another one.
+// newMember returns the replica as a member of its group, whose entries are in the bucket l. If the bucket
+// was deleted, the join function calls it again with the new bucket.
 func (r *accountReplica) newMember(l ledger) *member {
 	m := newMember(l, accountsGroup, r.name, cmp.Or(r.Lease, defaultLease))
 	m.division, m.onError, m.onHealthy, m.onWrite = r, r.reportOwn, r.recovered, r.recordWrite
@@ -372,7 +372,7 @@ func (r *accountReplica) watch(ctx context.Context) {
 			switch {
 			case watching.Err() != nil: // the loop ends: see changes
 			case err != nil:
-				r.report(ctx, "", api.Profile{}, err)
+				r.report(ctx, "", api.Profile{}, err) // as an error of the replica
 			case e == nil:
 				complete, failures = true, 0
 				r.forgetOthers(existing)
@@ -388,8 +388,8 @@ func (r *accountReplica) watch(ctx context.Context) {
 	}
 }
 
-// forgetOthers stops accounts that a new watch has not delivered: they were removed while
-// there was none.
+// forgetOthers stops the accounts that a new watch has not delivered: they were removed while
+// no watch was open.
 func (r *accountReplica) forgetOthers(existing map[string]bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -434,8 +434,8 @@ func (r *accountReplica) startInTurn(a *accountRun) {
 	r.nextStart = r.nextStart.Add(startEvery)
 }
 
-// watchTokens lets accounts whose sign-in was refused try again when there is a new one. After a watch has
-// ended, there may have been new ones before the next watch, which delivers all: these accounts try again.
+// watchTokens lets an account whose sign-in was refused try again when there is a new one. A watch first
+// delivers all sign-ins that exist: so when the watch has ended and begins again, all these accounts try again.
 func (r *accountReplica) watchTokens(ctx context.Context) {
 	failures := 0 // to open the watch, in a row
 	for ctx.Err() == nil {
@@ -455,8 +455,8 @@ func (r *accountReplica) watchTokens(ctx context.Context) {
 	}
 }
 
-// nextSignIn waits for a change of a sign-in. It returns false if ctx is done or the watch has
-// ended.
+// nextSignIn waits for a change of a sign-in, and notifies the account that has it. It returns
+// false if ctx is done or the watch has ended.
 func (r *accountReplica) nextSignIn(ctx context.Context, changes <-chan jetstream.KeyValueEntry) bool {
 	var entry jetstream.KeyValueEntry
 	var ok bool
@@ -465,7 +465,7 @@ func (r *accountReplica) nextSignIn(ctx context.Context, changes <-chan jetstrea
 		return false
 	case entry, ok = <-changes:
 	}
-	isEndOrMark := entry == nil // with ok, the mark after the entries that exist
+	isEndOrMark := entry == nil // if ok, the mark after the entries that exist; else the end
 	if isEndOrMark {
 		return ok
 	}
@@ -484,7 +484,7 @@ func (r *accountReplica) reseal(ctx context.Context) {
 	for ctx.Err() == nil {
 		_, err := r.Accounts.Reseal(ctx)
 		if err != nil && ctx.Err() == nil {
-			r.report(ctx, "", api.Profile{}, err)
+			r.report(ctx, "", api.Profile{}, err) // as an error of the replica
 		}
 		_ = sleep(ctx, resealEvery) // the loop ends with ctx
 	}
@@ -581,7 +581,7 @@ func (r *accountReplica) isRemoval(name string, err error) bool {
 // dropIfRemoved reports whether err says that the account of a record was removed. Then it drops the record,
 // unless the watch of the directory has delivered a later one. The watch may never deliver the removal: NATS
 // keeps it only for some time, in which the replica may be cut off. The error may also be wrong: a server of
-// NATS that is behind does not know the account yet. So the directory is read again soon, which brings it back.
+// NATS that is behind does not know the account yet. The directory is read again soon, which restores the record.
 func (a *accountRun) dropIfRemoved(record *accountRecord, err error) bool {
 	if _, isRemoved := errors.AsType[*removedError](err); !isRemoved {
 		return false

@@ -8,8 +8,8 @@ import (
 )
 
 // purge deletes the epochs of an account and, with alsoEvents, its events, their copies for Ordered
-// groups and its dead letters. The stream accepts an event only while the message with the
-// epoch is there: so a replica that has not heard of the end of the account stores no more events.
+// groups and its dead letters. The stream accepts an event only while the message with the epoch is
+// there: so a replica that does not know yet of the removal of the account stores no more events.
 func (a Accounts) purge(ctx context.Context, name string, alsoEvents bool) error {
 	s := a.Stream.withDefaults()
 	if err := s.purgeFrom(ctx, s.Name, s.accountEpochs(name)+".>"); err != nil || !alsoEvents {
@@ -47,7 +47,7 @@ func (s Stream) purgeDead(ctx context.Context, account string) error {
 		return err
 	}
 	for next := uint64(1); ; {
-		letter, err := stream.GetMsg(ctx, next, jetstream.WithGetMsgSubject(s.Prefix+"-dead.>")) // or the first one after it
+		letter, err := stream.GetMsg(ctx, next, jetstream.WithGetMsgSubject(s.Prefix+"-dead.>")) // the first from next on
 		if errors.Is(err, jetstream.ErrMsgNotFound) {
 			return nil
 		}

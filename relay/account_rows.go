@@ -24,7 +24,7 @@ func (x *index) remove(name string) {
 	}
 }
 
-// after returns the names after one, in their order.
+// after returns the names that follow name, in their order.
 func (x *index) after(name string) []string {
 	i, found := slices.BinarySearch(x.names, name)
 	if found {
@@ -63,8 +63,8 @@ func (a *accountRun) row(p api.Profile) *profileRow {
 	return row
 }
 
-// setFollowing records that the profile is followed, or is not any more. Its row then keeps the time
-// of the latest success.
+// setFollowing records that the profile is followed, or that it is not any more: then its row keeps
+// the time of the latest success.
 func (f *followed) setFollowing(following bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -113,8 +113,8 @@ func (a *accountRun) stopLive() {
 // onlyWhenWoken is the time at which a task is due that waits for a change, which wakes it.
 func onlyWhenWoken() time.Time { return time.Now().Add(1000 * time.Hour) }
 
-// step makes the account what the directory says: it starts and stops its profiles. It returns
-// when it is due again.
+// step brings the account in line with its record in the directory: it starts and stops its
+// profiles. It returns when step is due again.
 func (a *accountRun) step() (next time.Time) {
 	a.turn <- struct{}{} // stop does not run meanwhile
 	defer func() { <-a.turn }()
@@ -156,8 +156,8 @@ func (a *accountRun) step() (next time.Time) {
 // errRefusedBefore is why an account needs a new sign-in that another replica has tried.
 var errRefusedBefore = errors.New("the credential was refused")
 
-// begin makes the client of an account. If another replica has found that the credential is
-// refused, it records that with refuse, and returns errRefusedBefore. It returns a removedError if the
+// begin makes the client of an account. If another replica has recorded that the credential is
+// refused, begin calls refuse, too, and returns errRefusedBefore. It returns a removedError if the
 // account was removed.
 func (a *accountRun) begin(ctx context.Context, record *accountRecord, s *shard) (*liveAccount, error) {
 	if err := a.readStatus(ctx, record); err != nil {
@@ -165,7 +165,7 @@ func (a *accountRun) begin(ctx context.Context, record *accountRecord, s *shard)
 	}
 	status := a.written
 	wasRefused := status.State == AccountNeedsSignIn && status.Credential == record.Credential
-	if wasRefused && !record.isSignIn() { // a sign-in may be a new one since then
+	if wasRefused && !record.isSignIn() { // a customer may have signed in again since then
 		a.refuse(record.Credential, reasonError(status.Reason))
 		return nil, errRefusedBefore
 	}
@@ -240,7 +240,7 @@ func (a *accountRun) save(s *shard, record *accountRecord, state AccountState, e
 		return onlyWhenWoken()
 	case a.dropIfRemoved(record, err):
 		return time.Now() // step then calls forget
-	case conflicts(err): // the other replica, or this one, has lost the account: this one knows that soon
+	case conflicts(err): // another replica has written: one of the two has lost the account, and will soon know it
 		return time.Now().Add(requestTimeout)
 	default:
 		a.report(s.ctx, a.name, api.Profile{}, fmt.Errorf("writing the status: %w", err))
@@ -248,10 +248,10 @@ func (a *accountRun) save(s *shard, record *accountRecord, state AccountState, e
 	}
 }
 
-// writeStatus writes the state of the account, unless another replica has written one since this replica has
-// read it. Then it reads that state, and returns the conflict: this replica may have lost the account, and its
-// late write must not replace the state that the new holder has written. If the account was removed meanwhile,
-// it deletes what it has written, and returns a removedError.
+// writeStatus writes the state of the account. If another replica has written one since this replica has read
+// it, writeStatus reads that state instead, and returns the conflict: this replica may have lost the account,
+// and its late write must not replace the state that the new holder has written. If the account was removed
+// meanwhile, it deletes what it has written, and returns a removedError.
 func (a *accountRun) writeStatus(ctx context.Context, record *accountRecord, status accountStatusRecord) error {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
@@ -325,7 +325,7 @@ func (l *liveAccount) step(record *accountRecord) (next time.Time) {
 func (l *liveAccount) removeUnwanted() {
 	for p, f := range l.followed {
 		if !slices.Contains(l.profiles, p) {
-			_ = f.stop() // after an error, the checkpoint in the bucket is older than the latest events
+			_ = f.stop() // if it cannot save, the next follower of the profile begins with an older checkpoint
 			delete(l.followed, p)
 			l.removeRow(f.key)
 		}
@@ -425,8 +425,8 @@ func (l *liveAccount) recordRefusal(err error) bool {
 	return true
 }
 
-// dropCheckpoints makes stopAll save no checkpoint: it ends the publishers as the loss of the lease does,
-// after which Save of a sessionStore refuses.
+// dropCheckpoints makes stopAll save no checkpoint: it ends the publishers as the loss of the lease does.
+// Save of a sessionStore then refuses.
 func (l *liveAccount) dropCheckpoints() {
 	for _, f := range l.followed {
 		f.endPub(errLost)
@@ -439,7 +439,7 @@ func (l *liveAccount) stopAll() {
 		f.end(nil)
 	}
 	for p, f := range l.followed {
-		_ = f.stop() // after an error, the checkpoint in the bucket is older than the latest events
+		_ = f.stop() // if it cannot save, the next follower of the profile begins with an older checkpoint
 		delete(l.followed, p)
 	}
 }
@@ -488,8 +488,8 @@ func (l *liveAccount) follow(p api.Profile) {
 }
 
 // newPublisher returns the publisher of a profile. The name of the account is in the subjects of its
-// events, its epoch and its dead letters, and in the IDs of its messages. These have a part of the random ID of
-// the account, too: if it is removed and added again, the stream does not drop its events as duplicates.
+// events, its epoch and its dead letters, and in the IDs of its messages. The IDs also have a part of the random
+// ID of the account: if it is removed and added again, the stream does not drop its events as duplicates.
 func (f *followed) newPublisher() *publisher {
 	epoch := f.stream.accountEpochs(f.name) + "." + f.key
 	pub := newPublisher(&fence{stream: f.stream, messages: f.messages, term: f.shard.term, subject: epoch}, f.shard.held)
@@ -518,7 +518,7 @@ func (f *followed) start() (err error) {
 		f.recordSuccess()
 		isFirst := !f.succeeded.Swap(true)
 		if isFirst && f.hasFailed {
-			f.liveAccount.task.wake() // it forgets the failures of the profile, and saves the state of the account
+			f.liveAccount.task.wake() // its step forgets the failures of the profile, and saves the account's state
 		}
 	}
 	if f.OnGap != nil {
@@ -539,7 +539,7 @@ func (f *followed) start() (err error) {
 // step searches the log if that is due, and returns when the next step is. After a failure it ends the
 // following of the profile and wakes the task of the account, which removes the profile.
 func (f *followed) step() time.Time {
-	if f.refused.Load() != nil { // another profile has found that, and the task of the account stops this one
+	if f.refused.Load() != nil { // in a search of another profile: the task of the account stops this one, too
 		return time.Now().Add(worstPause)
 	}
 	ctx, ended := observeSearch(f.task.parkable(f.ctx), &f.Hooks, f.stream.Name)
@@ -555,7 +555,7 @@ func (f *followed) step() time.Time {
 	return noNextStep
 }
 
-// reportRetry reports a temporary failure. A sign-in that is over is not one.
+// reportRetry reports a temporary failure. If the credential is refused, recordRefusal stops the account instead.
 func (f *followed) reportRetry(ctx context.Context, e api.RetryEvent) {
 	if f.recordRefusal(e.Err) {
 		return
@@ -579,8 +579,8 @@ func (f *followed) checkAccount(ctx context.Context) error {
 }
 
 // stop ends the following, waits for its step, saves the checkpoint while the publisher still
-// stores events, then ends that, and returns why the following has ended: the cause of its
-// context, which is context.Canceled if nothing else had ended it.
+// stores events, and then ends the publisher. It returns why the following has ended: the cause
+// of its context, which is context.Canceled unless something else has ended it before.
 func (f *followed) stop() error {
 	f.end(nil)
 	cause := context.Cause(f.ctx)

@@ -27,16 +27,16 @@ func (r *accountReplica) keepWatches(ctx context.Context, every time.Duration) {
 		case <-ctx.Done():
 			return
 		case <-tick.C:
-			r.chooseWatches() //nolint:contextcheck // watches have that of the profile
+			r.chooseWatches() //nolint:contextcheck // a watch has the context of its profile
 		}
 	}
 }
 
 // chooseWatches sorts the profiles by their recent events, where rank prefers those that are
-// watched. The first r.Sockets profiles get a socket. Each following profile gets a long poll,
-// until there are r.Polls, unless another profile of its account has one. The sockets and long
-// polls of all other profiles are closed. A profile without events can be among the first, too: it
-// may have been busy while another replica had it, whose count of events is not known here.
+// watched. The first r.Sockets profiles get a socket. Of the others, the first of each account
+// gets a long poll, until there are r.Polls. The sockets and long polls of all other profiles are
+// closed. A profile without events can be among the first, too: it may have been busy while
+// another replica had it, whose count of events is not known here.
 func (r *accountReplica) chooseWatches() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -83,14 +83,14 @@ func (f *followed) setWatch(want watchKind) {
 	})
 }
 
-// poll wakes the profile when a long poll reports a change, until ctx is done. The pauses
-// between subscriptions that end become longer, and short again after one that lasted.
+// poll wakes the profile when a long poll reports a change, until ctx is done. When a subscription ends,
+// poll begins another after a pause, which becomes longer while subscriptions end soon.
 func (f *followed) poll(ctx context.Context) {
 	for try := 1; ctx.Err() == nil; try++ {
 		began := time.Now()
 		changes, err := f.client.Realtime.Subscribe(ctx, f.profile, &realtime.SubscribeOptions{PollOnly: true})
 		if err == nil {
-			f.steps.Wake() // there may have been changes before
+			f.steps.Wake() // there may have been changes before the subscription
 			for _, err := range changes.Changes() {
 				if err == nil {
 					f.steps.Wake()
@@ -105,20 +105,20 @@ func (f *followed) poll(ctx context.Context) {
 	}
 }
 
-// countRecent halves the number of recent events, so that old ones count less, and adds those since the last
-// call. The caller holds f.mu, the mutex of the replica.
+// countRecent halves the number of recent events, so that old ones count less, and adds the events since the
+// last call. The caller holds f.mu, the mutex of the replica.
 func (f *followed) countRecent() {
 	published := f.pub.published.Load()
 	f.recent = f.recent/2 + float64(published-f.publishedBefore)
 	f.publishedBefore = published
 }
 
-// rank returns the number of recent events by which profiles are chosen. That of a profile that is
-// watched is doubled, so that it stays watched unless another one has more than twice its events.
+// rank returns the number of recent events by which profiles are chosen. It doubles that of a profile that
+// is watched: so the profile stays watched until another one has more than twice as many events.
 // The caller holds f.mu, the mutex of the replica.
 func (f *followed) rank() float64 {
 	if f.watched != watchNone {
-		return 2*f.recent + 0.5 // without events, it stays before those that have none and are not watched
+		return 2*f.recent + 0.5 // of the profiles without events, the watched ones come first
 	}
 	return f.recent
 }

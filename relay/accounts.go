@@ -129,7 +129,7 @@ func (a Accounts) Add(ctx context.Context, account Account) error {
 		return nil
 	}
 	if held, _, failed := a.read(ctx, kv, r.Name); failed == nil && held.ID == r.ID {
-		return nil // the response was lost
+		return nil // the record was created, but the response was lost
 	}
 	return a.wrap("adding", r.Name, err)
 }
@@ -156,8 +156,8 @@ func (a Account) check(method string) error {
 	return nil
 }
 
-// checkAccountName returns an error for a name that no account can have. A name is part
-// of the subjects of the account, where epochs and profiles have words of their own.
+// checkAccountName returns an error for a name that no account can have. In the subjects of
+// the stream, other words stand in the place of the name if there is no account.
 func checkAccountName(op, name string) error {
 	refuse := func(rule string) error {
 		return &api.InputError{Op: op, Field: "Account.Name", Rule: rule, Got: strconv.Quote(name)}
@@ -247,8 +247,8 @@ type DeleteOptions struct {
 // stop at once. It does not revoke the sign-in at the platform: call [oauth.SignOut] before, with
 // the Config of the sign-in. An account of the same name that is added later begins anew.
 //
-// After an error, a part may be left: call Delete again. It is no error that the account does not
-// exist.
+// After an error, a part may be left: call Delete again. If the account does not exist, that is
+// not an error.
 //
 // Events that a replica sends at this moment may still be stored.
 //
@@ -286,7 +286,7 @@ func (a Accounts) Delete(ctx context.Context, name string, o *DeleteOptions) err
 const removalTTL = time.Hour
 
 // accountEpochs returns the beginning of the subjects with the epochs of the profiles of an
-// account. They have two parts more than that of a profile without an account.
+// account. These subjects have more parts than those of events.
 func (s Stream) accountEpochs(name string) string { return s.Prefix + ".epoch.account." + token(name) }
 
 // Get returns an account, without its credential.
@@ -310,7 +310,7 @@ func (a Accounts) Get(ctx context.Context, name string) (*Account, error) {
 func (a Accounts) All(ctx context.Context) iter.Seq2[*Account, error] {
 	return func(yield func(*Account, error) bool) {
 		for c, err := range a.changes(ctx, jetstream.IgnoreDeletes()) {
-			if c == nil && err == nil { // all are known
+			if c == nil && err == nil { // all accounts were yielded
 				return
 			}
 			var account *Account
@@ -330,9 +330,9 @@ type AccountChange struct {
 	Account *Account // without its credential; nil if it is removed
 }
 
-// Watch yields all accounts, and then each change. Changes that follow each other soon may be one.
-// It yields an error for a record that cannot be read, and goes on. When ctx is done, it yields the
-// error of ctx and ends.
+// Watch yields all accounts, and then each change; if an account changes twice at short intervals, perhaps
+// only the last change. It yields an error for a record that cannot be read, and goes on. When ctx is done,
+// it yields the error of ctx and ends.
 func (a Accounts) Watch(ctx context.Context) iter.Seq2[AccountChange, error] {
 	return func(yield func(AccountChange, error) bool) {
 		for c, err := range a.changes(ctx) {
@@ -389,7 +389,7 @@ func (a Accounts) changes(ctx context.Context, o ...jetstream.WatchOpt) iter.Seq
 				return
 			}
 			var goOn bool
-			if entry == nil { // those that exist are delivered
+			if entry == nil { // all entries that exist are delivered
 				goOn = yield(nil, nil)
 			} else {
 				goOn = yield(decodeAccount(entry))
@@ -449,7 +449,7 @@ func (a Accounts) Reseal(ctx context.Context) (changed int, err error) {
 		if done {
 			changed++
 		}
-		if !errors.Is(failure, api.ErrNotFound) { // else the account was removed meanwhile
+		if !errors.Is(failure, api.ErrNotFound) { // an account that was removed meanwhile is not a failure
 			err = errors.Join(err, failure)
 		}
 	}
@@ -458,7 +458,7 @@ func (a Accounts) Reseal(ctx context.Context) (changed int, err error) {
 			note(false, failure)
 			continue
 		}
-		note(a.tokens().reseal(ctx, account.Name)) // also beside an API key: Update can select it
+		note(a.tokens().reseal(ctx, account.Name)) // also beside an API key: Update can select the sign-in again
 		if !account.SignIn {
 			note(a.resealKey(ctx, account.Name))
 		}
@@ -566,8 +566,8 @@ func (a Accounts) unseal(ctx context.Context, r *accountRecord) (key api.Secret,
 }
 
 // unsealAny decrypts a record with the key of keys, or else with one of the others: then the record is
-// stale, and to be encrypted again. If no key decrypts it, the error is that of keys, or of another one that
-// could not be loaded.
+// stale, and to be encrypted again. If no key decrypts it, the error is that of keys, or that of another key
+// that could not be loaded.
 func unsealAny(
 	ctx context.Context, keys oauth.KeyStore, others []oauth.KeyStore, account string, sealed []byte,
 ) (plain []byte, stale bool, err error) {
@@ -603,7 +603,7 @@ func seal(ctx context.Context, keys oauth.KeyStore, account string, plain []byte
 	return sealed, explainKey(ctx, err)
 }
 
-// explainKey says in an error that the key could not be loaded, if ctx was done before: the KeyStore hangs.
+// explainKey adds to err, if ctx is done, that the key could not be loaded: the KeyStore has not responded before.
 func explainKey(ctx context.Context, err error) error {
 	if err != nil && ctx.Err() != nil {
 		return fmt.Errorf("fastio: relay: the key that encrypts credentials cannot be loaded: %w", err)

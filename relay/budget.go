@@ -80,10 +80,10 @@ func (b *budget) endLost(now time.Time) {
 // dropEnds drops the ends of calls that are not needed any more.
 //
 // A window needs as many of the latest ends as its maximum. Twice as many are kept, because the ends
-// are only about in the order of their times: a process records them some time later.
+// are only roughly in the order of their times: a process records an end some time later.
 //
-// A window counts an end until its expiry. It is kept for lostAfter longer: if the response to a call
-// that began 20 seconds ago arrives now, observe counts the ends that had not expired then.
+// A window counts an end until its expiry. The end is kept for lostAfter longer: if the response to a
+// call that began 20 seconds ago arrives now, observe counts the ends that had not expired then.
 func (b *budget) dropEnds(now time.Time) {
 	most, longest := 0, api.RateWindow{}
 	for w := range b.windows {
@@ -166,8 +166,8 @@ func (b *budget) record(c processCalls, now time.Time) {
 	}
 }
 
-// setRunning sets the number of running calls of a process, from now on. By the revision before this write,
-// refine recognizes the record.
+// setRunning sets the number of running calls of a process, from now on. By c.revision, that of the budget
+// before this write, refine recognizes what was set.
 func (b *budget) setRunning(c processCalls, calls int, now time.Time) {
 	b.running = slices.DeleteFunc(b.running, func(r runningCalls) bool { return r.process == c.process })
 	if calls > 0 {
@@ -176,7 +176,7 @@ func (b *budget) setRunning(c processCalls, calls int, now time.Time) {
 }
 
 // observe records what the response to an ended call announces: a pause that the server
-// requires, or a window that others have used up with calls that no process counts.
+// requires, or a window that other programs have used up with calls that no process counts.
 func (b *budget) observe(e endedCall) {
 	l := e.limit
 	if l.RetryAfter > 0 {
@@ -234,7 +234,7 @@ func (b *budget) opening(now, since time.Time) (at time.Time, room int) {
 	for w := range b.windows {
 		opens, free := opensAt(w, running, ends, now), w.Max-running-countUnexpired(w, ends, now)
 		isLearned := w == b.learned.RateWindow
-		if isLearned { // it may be too long: a process that has waited for learnedWait starts one call, which verifies it
+		if isLearned { // its size may be too long: after learnedWait, a process starts one call to verify it
 			opens = earliest(opens, since.Add(learnedWait))
 			free = max(1, free)
 		}
@@ -246,8 +246,8 @@ func (b *budget) opening(now, since time.Time) (at time.Time, room int) {
 	return at, room
 }
 
-// opensAt returns when a window has room for one more call, given the number of running
-// calls and the sorted ends of others. It returns the zero time if there is room already.
+// opensAt returns when a window has room for one more call, given the number of running calls
+// and the sorted ends of finished ones. It returns the zero time if there is room already.
 func opensAt(w api.RateWindow, running int, ends []time.Time, now time.Time) time.Time {
 	places := w.Max - running // for the new call, and for the ends that the window still counts
 	switch {
@@ -278,11 +278,11 @@ func expiry(w api.RateWindow, end time.Time) time.Time { return end.Add(w.Size +
 // admit records as running as many of the waiting calls of a process as have room, and
 // returns their number. If none has room, the process waits in the queue, and next is
 // when to try again; it is zero if no call waits. Without a known window all calls
-// start once a pause is over, and none is recorded.
+// start once a pause is over, and no call is recorded.
 //
-// The processes of the queue start their calls in order: each may start a call when the time
-// turn has passed since the one before it could. When a process starts a call, those before it
-// have not used their time. They lose their places, and enter the queue again when they ask.
+// The processes of the queue start their calls in order: each may start a call later, by the time
+// turn, than the process before it. When a process starts a call, those before it have not used
+// their turns. They lose their places, and enter the queue again when they ask.
 func (b *budget) admit(c processCalls, now time.Time) (n int, next time.Time) {
 	switch {
 	case c.waiting == 0:
@@ -304,7 +304,7 @@ func (b *budget) admit(c processCalls, now time.Time) (n int, next time.Time) {
 	}
 	n = min(room, c.waiting)
 	b.queue = b.queue[place+1:]
-	if n < c.waiting { // its other calls wait behind those of the others
+	if n < c.waiting { // the other calls of the process wait behind those of other processes
 		b.queue = append(b.queue, c.process)
 	}
 	b.setRunning(c, c.running+n, now)
@@ -410,7 +410,7 @@ func (b *budget) encode(now time.Time) ([]byte, error) {
 var errFormat = errors.New("the record has an unknown format")
 
 // decodeBudget returns the budget of a value of the bucket, without a value an empty one.
-// Times in the value are relative to written. If it was in truth written earlier, all times
+// Times in the value are relative to written. If the value was written earlier than that, all times
 // of the budget are too late: calls wait longer than necessary, but none starts too early.
 func decodeBudget(value []byte, published []api.RateWindow, written time.Time) (budget, error) {
 	b := budget{published: published}
@@ -449,8 +449,8 @@ func decodeBudget(value []byte, published []api.RateWindow, written time.Time) (
 // another record has for the same calls.
 //
 // The values in the bucket have ages instead of times. If a value arrives 2 seconds after its write,
-// all its times are taken as 2 seconds too late. A process that writes them again would add its own
-// delay for the next one, unless it knows the times better.
+// all its times are taken as 2 seconds too late. Without refine, each process that writes these times
+// again would add its own delay.
 func (b *budget) refine(known *budget) {
 	firstEnd, firstKnown := b.next-int64(len(b.ends)), known.next-int64(len(known.ends)) // their numbers
 	for i := range b.ends {

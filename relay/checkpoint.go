@@ -63,8 +63,8 @@ func (s CheckpointStore) Load(ctx context.Context, name string) (events.Checkpoi
 
 // Save saves c under name.
 //
-// Errors: [events.ErrCheckpointTaken] if it was saved by another, or claimed for a
-// higher epoch.
+// Errors: [events.ErrCheckpointTaken] if another process has saved it, or it was claimed
+// for a higher epoch.
 func (s CheckpointStore) Save(ctx context.Context, name string, c events.Checkpoint) (uint64, error) {
 	revision := c.Revision
 	if revision == 0 { // c is the first checkpoint: there is no key, or it was only claimed
@@ -84,8 +84,8 @@ func (s CheckpointStore) Save(ctx context.Context, name string, c events.Checkpo
 		}
 		meanwhile, epoch, latest, failed := s.read(ctx, name)
 		wasSaved := meanwhile.Revision != 0 && latest > revision
-		// With claimOnSave, Load has claimed nothing, so that an earlier holder, with a lower epoch, may have
-		// saved since then: that is replaced. Otherwise any other write means that c is not the latest.
+		// With claimOnSave, Load has claimed nothing. So an earlier holder, with a lower epoch, may have saved
+		// since Load: its checkpoint is replaced. Any other write means that c is not the latest.
 		mayReplace := s.claimOnSave && wasSaved && epoch < s.Epoch
 		if failed == nil && !mayReplace {
 			failed = events.ErrCheckpointTaken
@@ -122,8 +122,8 @@ func (s CheckpointStore) read(
 	return c, epoch, entry.Revision(), nil
 }
 
-// write replaces the value of the key if it has that revision, or creates the key if the
-// revision is 0. It returns the new revision.
+// write replaces the value of the key if the key still has the given revision, or creates the
+// key if the revision is 0. It returns the new revision.
 func (s CheckpointStore) write(ctx context.Context, name string, data []byte, revision uint64) (uint64, error) {
 	value := append([]byte(checkpointVersion+formatEpoch(s.Epoch)+"\n"), data...)
 	if revision == 0 {

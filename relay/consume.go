@@ -153,7 +153,7 @@ func (o ConsumeOptions) check() error {
 //
 // Delivery is at least once: a message is acknowledged when handle has returned nil. It
 // is delivered again after an error, with a backoff, and after the loss of the program.
-// After the last try it is stored as a dead letter, and one that cannot be decoded at once.
+// After the last try, or at once if it cannot be decoded, it is stored as a dead letter.
 // Messages of a newer format than [Format] are delivered again later: update the consumers
 // before the followers.
 //
@@ -162,9 +162,9 @@ func (o ConsumeOptions) check() error {
 // expire. They have the headers [HeaderError] to [HeaderSize]. They have the body of the
 // message, unless NATS refuses the body and the headers together as too large.
 //
-// Errors: [*api.InputError] for an option, also for one that the group cannot have; the error
-// of NATS if a consumer was deleted, if the connection was closed, or if stream and consumer
-// cannot be opened for 30 seconds: failures before are reported to OnError.
+// Errors: [*api.InputError] for an option that is not valid or that contradicts the existing
+// group; the error of NATS if a consumer was deleted, if the connection was closed, or if stream
+// and consumer cannot be opened for 30 seconds: until then, failures are reported to OnError.
 func Consume[T any](ctx context.Context, o ConsumeOptions, handle func(context.Context, Message[T]) error) error {
 	if o.Batch != 0 {
 		return &api.InputError{Op: opConsume, Field: "ConsumeOptions.Batch", Rule: "requires ConsumeBatches", Got: strconv.Itoa(o.Batch)}
@@ -276,7 +276,7 @@ func (c *consumer[T]) run(ctx context.Context, d *durable) error {
 		msg, err := messages.Next(jetstream.NextContext(ctx))
 		if ctx.Err() != nil {
 			if err == nil {
-				c.deliver(ctx, d, []jetstream.Msg{msg}) // which gives it back
+				c.deliver(ctx, d, []jetstream.Msg{msg}) // gives the message back, as ctx is done
 			}
 			return ctx.Err()
 		}
@@ -353,7 +353,7 @@ func (d delivery) confirm(ctx context.Context) error {
 // Messages of a batch are handled together until their last two tries, in which they are
 // handled one by one. If the handling of a message ends the program, those after it have lost
 // this try. So the last try has the order of the batch, and the one before it the reverse order:
-// each of the others comes before that message once. For example, if the second of three messages
+// in one of the two, each other message comes first. For example, if the second of three messages
 // ends the program, the third is handled in the last but one try, and the first in the last try.
 func (c *consumer[T]) deliver(ctx context.Context, from *durable, all []jetstream.Msg) {
 	stop := from.keepInProgress(ctx, all)
@@ -397,7 +397,7 @@ func (c *consumer[T]) takePlace(ctx context.Context, msg jetstream.Msg) (giveBac
 	select {
 	case c.places <- struct{}{}:
 		return func() { <-c.places }
-	case <-ctx.Done(): // the message is given back
+	case <-ctx.Done(): // call gives the message back without calling the handler
 		return func() {}
 	}
 }
@@ -409,9 +409,9 @@ type handled[T any] struct {
 	message Message[T]
 }
 
-// examine decodes a message. It returns false for a message that the handler must not
-// be called with, and settles that: one that was handled already, cannot be decoded,
-// or has no tries left.
+// examine decodes a message. If the handler must not be called with it, examine settles
+// the message and returns false: it was handled already, cannot be decoded, or has no
+// tries left.
 func (c *consumer[T]) examine(ctx context.Context, from *durable, msg jetstream.Msg) (h handled[T], mustHandle bool) {
 	meta, err := msg.Metadata()
 	if err != nil { // the message is not one of JetStream
@@ -436,12 +436,12 @@ func (c *consumer[T]) examine(ctx context.Context, from *durable, msg jetstream.
 }
 
 // settleIfHandled settles a message of an ordered group that was handled before, by this program or
-// by one of an earlier version, and reports whether it did. When ctx is done before that is known,
-// it leaves the message to another program.
+// by one of an earlier version, and reports whether it did. When ctx is done before it knows that,
+// it gives the message back for another program, and returns true, too.
 func (c *consumer[T]) settleIfHandled(ctx context.Context, from *durable, d delivery) bool {
 	wasSettledHere := d.meta.Sequence.Stream <= from.settled // messages are settled in the order of their sequences
 	if wasSettledHere {
-		// NATS has lost that. It is reported, because another program would have handled the message again.
+		// NATS has lost the acknowledgement. That is reported: another program would have handled the message again.
 		c.reportFailure(ctx, d.subject, errors.Join(errSettled, d.confirm(ctx)))
 		return true
 	}
@@ -461,8 +461,8 @@ func (c *consumer[T]) settleIfHandled(ctx context.Context, from *durable, d deli
 var errSettled = errors.New("the message was delivered again after a later one, and is acknowledged again")
 
 // call calls the handler with a batch, and settles each message by the result. When ctx is done, it gives the
-// messages back without calling the handler, except in their last try: see deliver. All messages of a batch are
-// in their last try if one of them is.
+// messages back without calling the handler, except in their last try: they would become dead letters that were
+// not handled. Either all messages of a batch are in their last try, or none.
 func (c *consumer[T]) call(ctx context.Context, from *durable, batch []handled[T]) {
 	if len(batch) == 0 {
 		return
@@ -537,7 +537,7 @@ func (c *consumer[T]) settle(ctx context.Context, from *durable, d delivery, err
 	case err == nil:
 		err = c.acknowledge(ctx, from, d)
 	case ctx.Err() != nil:
-		err = d.Nak() // for another program, at once
+		err = d.Nak() // another program gets the message at once
 	case d.try() >= c.Tries:
 		c.bury(ctx, from, d, err)
 		return
@@ -550,12 +550,12 @@ func (c *consumer[T]) settle(ctx context.Context, from *durable, d delivery, err
 }
 
 // acknowledge acknowledges a message. If the group is ordered, it waits until the
-// server has stored that.
+// server has confirmed the acknowledgement.
 func (c *consumer[T]) acknowledge(ctx context.Context, from *durable, d delivery) error {
 	if !c.Ordered {
 		return d.Ack()
 	}
-	from.settled = d.meta.Sequence.Stream // for settleIfHandled, also if the server does not get it
+	from.settled = d.meta.Sequence.Stream // for settleIfHandled, in case the acknowledgement is lost
 	return d.confirm(ctx)
 }
 

@@ -111,7 +111,7 @@ func (r *replica) suspectCredential(p api.Profile) {
 		return
 	}
 	r.refusedFor = p
-	leave := r.leave // of the group in which the replica is now: it may join again meanwhile
+	leave := r.leave // of its present membership: it may leave and join again during the check
 	r.goroutines.Go(func() {
 		if err := r.checkCredential(r.ctx); err != nil {
 			leave(err)
@@ -125,11 +125,11 @@ const keysCheck = "accounts-check"
 
 // checkKeys returns nil if the Keys or OtherKeys decrypt what other programs have encrypted: the record in the
 // bucket or, without one, the credentials. It returns errKeys if they do not, and the error of NATS or of a key
-// if that is not known. A record that one of the OtherKeys decrypts is encrypted again with the Keys.
+// if it cannot find out. A record that one of the OtherKeys decrypts is encrypted again with the Keys.
 //
 // A record that no key decrypts is replaced if a key decrypts a credential that was written after it, or if
-// there are no credentials: then it is of a key that was lost, or of a replica that had a wrong key before there
-// were credentials. An older credential proves nothing: the others may be encrypting it again with a new key.
+// there are no credentials: the record is of a key that was lost, or of a replica that had a wrong key before
+// there were credentials. An older credential proves nothing: the others may be encrypting it again with a new key.
 func (a Accounts) checkKeys(ctx context.Context) error {
 	kv, record, err := a.readKeysCheck(ctx)
 	if err != nil {
@@ -179,7 +179,8 @@ func isUndecryptable(err error) bool {
 	return is
 }
 
-// writeKeysCheck writes the record that checkKeys decrypts, if that has the revision.
+// writeKeysCheck writes the record that checkKeys decrypts, if the record still has the given revision,
+// 0 if there is none.
 func (a Accounts) writeKeysCheck(ctx context.Context, kv jetstream.KeyValue, revision uint64) error {
 	sealed, err := seal(ctx, a.Keys, keysCheck, []byte("{}"))
 	if err != nil {
@@ -247,7 +248,7 @@ func (a Accounts) decrypt(ctx context.Context, kv jetstream.KeyValue, e *account
 		_, _, err = a.unseal(ctx, e.record)
 		return e.revision, err
 	}
-	ctx, cancel := context.WithTimeout(ctx, 2*requestTimeout) // of NATS and of a key
+	ctx, cancel := context.WithTimeout(ctx, 2*requestTimeout) // one for NATS, one for the KeyStore
 	defer cancel()
 	tokens, revision, err := a.tokens().read(ctx, kv, e.name)
 	if tokens == nil {
@@ -256,8 +257,8 @@ func (a Accounts) decrypt(ctx context.Context, kv jetstream.KeyValue, e *account
 	return revision, err
 }
 
-// suspectKeys is called when a credential cannot be decrypted. If that is so because the Keys are
-// not those of the others, the replica leaves its group.
+// suspectKeys is called when a credential cannot be decrypted. If the reason is that the other programs
+// have other Keys, the replica leaves its group.
 func (r *accountReplica) suspectKeys() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -265,7 +266,7 @@ func (r *accountReplica) suspectKeys() {
 		return
 	}
 	r.checking = true
-	leave := r.leave // of the group in which the replica is now: it may join again meanwhile
+	leave := r.leave // of its present membership: it may leave and join again during the check
 	r.goroutines.Go(func() {
 		err := r.Accounts.checkKeys(r.ctx)
 		r.mu.Lock()

@@ -69,7 +69,7 @@ func accountHeader(account string) []string {
 func (s Stream) storeDead(ctx context.Context, d deadLetter, o jetstream.PublishOpt) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), requestTimeout)
 	defer cancel()
-	text := strings.Join(strings.Fields(d.cause.Error()), " ")
+	text := strings.Join(strings.Fields(d.cause.Error()), " ") // a header has one line
 	d.header.Set(HeaderError, strings.ToValidUTF8(text[:min(len(text), maxErrorText)], ""))
 	letter := &nats.Msg{Subject: s.Prefix + "-dead." + d.subject, Header: d.header, Data: d.body}
 	_, err := s.JetStream.PublishMsg(ctx, letter, o)

@@ -46,7 +46,7 @@ func (d *durable) keepInProgress(ctx context.Context, all []jetstream.Msg) (stop
 	}
 }
 
-// durable returns the durable consumer of that name, with the options of c. It creates it
+// durable returns the durable consumer of that name, with the options of c, and creates it
 // if necessary.
 func (c *consumer[T]) durable(ctx context.Context, name string, subjects []string) (*durable, error) {
 	want := jetstream.ConsumerConfig{
@@ -75,7 +75,7 @@ func (c *consumer[T]) durable(ctx context.Context, name string, subjects []strin
 
 // create creates a consumer. Programs of an earlier version had a consumer for each profile of an
 // ordered group, and may have handled messages already. The new consumer gets these again: handledBefore
-// recognizes them up to the sequence that is recorded here, of the latest message in the stream.
+// recognizes them. It looks for them up to the sequence that is recorded here, the latest of the stream.
 func (c *consumer[T]) create(ctx context.Context, want jetstream.ConsumerConfig) (jetstream.Consumer, error) {
 	if c.Ordered {
 		former, err := c.formerSequence(ctx)
@@ -137,7 +137,7 @@ func sameFilter(a, b jetstream.ConsumerConfig) bool {
 }
 
 // checkOrder returns an [*api.InputError] if the group exists with the other value of Ordered. A group
-// that is not ordered has one consumer, with its name. An ordered group has those of partitions, in
+// that is not ordered has one consumer, with its name. An ordered group has one for each partition, in
 // the copy of the stream.
 func (c *consumer[T]) checkOrder(ctx context.Context) error {
 	stream, name := c.Stream.Name, c.Name // where a group that is not ordered has its consumer

@@ -171,7 +171,7 @@ func (f *Follower) stats() (s Stats, m *member, heldIn uint64) {
 //
 // Errors: [*api.InputError] for a field that is not valid, or that differs from the setting of the
 // stream or bucket that exists; the error of NATS if the connection was closed, or if stream and
-// bucket cannot be opened for 30 seconds: failures before are reported to OnError.
+// bucket cannot be opened for 30 seconds: until then, failures are reported to OnError.
 func (f *Follower) Run(ctx context.Context) error {
 	if err := f.check(); err != nil {
 		return err
@@ -305,8 +305,8 @@ func (r *replica) joinGroup(ctx context.Context, leave context.CancelCauseFunc) 
 	return join(ctx, r.reportOwn, openBucket, r.newMember)
 }
 
-// newMember returns the replica as a member of its group, whose entries are in the bucket l. The join
-// function calls it again if the bucket was deleted, with another one.
+// newMember returns the replica as a member of its group, whose entries are in the bucket l. If the bucket
+// was deleted, the join function calls it again with the new bucket.
 func (r *replica) newMember(l ledger) *member {
 	m := newMember(l, "profiles", r.name, cmp.Or(r.Lease, defaultLease))
 	m.list, m.division = r.list, r
@@ -324,7 +324,7 @@ func (r *replica) writeList(ctx context.Context) (kvLedger, error) {
 	if err != nil {
 		return l, err
 	}
-	value := packList(slices.Sorted(maps.Keys(r.profiles))) // release may add to r.lists meanwhile
+	value := packList(slices.Sorted(maps.Keys(r.profiles))) // not of r.lists, to which release may add meanwhile
 	most := r.JetStream.Conn().MaxPayload() - 1024          // the headers take less
 	if most > 0 && int64(len(value)) > most {
 		const rule = "must fit into a message of the NATS server: raise its max_payload, or divide them"
@@ -336,7 +336,7 @@ func (r *replica) writeList(ctx context.Context) (kvLedger, error) {
 		return l, err
 	}
 	_, err = l.put(ctx, key, value, e.revision, listTTL)
-	if conflicts(err) { // another replica has written the same
+	if conflicts(err) { // another replica has written the same list
 		err = nil
 	}
 	return l, err
@@ -346,8 +346,8 @@ func (r *replica) writeList(ctx context.Context) (kvLedger, error) {
 // before.
 const listTTL = 24 * time.Hour
 
-// readLists reads the lists of the members of a view that are not known yet. The list of this replica
-// always is.
+// readLists reads the lists of the members of a view, except those that are already in r.lists: the list
+// of this replica always is.
 func (r *replica) readLists(ctx context.Context, v *view) error {
 	for _, p := range v.Members {
 		if _, known := r.lists[p.List]; known {
@@ -416,7 +416,7 @@ func (r *replica) hold(v *view, h *holding) {
 }
 
 // holder returns the name of the replica that follows a profile, as far as this one knows.
-// While replicas adopt another view, profiles that move have none. The caller holds f.mu.
+// While replicas adopt another view, profiles that move have no holder. The caller holds f.mu.
 func (f *Follower) holder(key string) string {
 	holder := f.shares.holder(key)
 	isMoving := f.next != f.shares && f.next.holder(key) != holder
@@ -439,7 +439,7 @@ func (r *replica) startDue() {
 }
 
 // restart starts sessions again that have failed, until ctx is done. From time to time it also
-// writes the list of profiles again, before that expires.
+// writes the list of profiles again, before the entry in the bucket expires.
 func (r *replica) restart(ctx context.Context) {
 	tick := time.NewTicker(tickEvery)
 	defer tick.Stop()
@@ -450,7 +450,7 @@ func (r *replica) restart(ctx context.Context) {
 		case <-tick.C:
 		}
 		r.mu.Lock()
-		r.startDue() //nolint:contextcheck // sessions have that of Run
+		r.startDue() //nolint:contextcheck // sessions have the context of Run
 		r.mu.Unlock()
 		if time.Since(written) > listTTL/4 {
 			written = time.Now()
@@ -469,7 +469,7 @@ func (f *Follower) recordWrite() {
 }
 
 // recovered clears the error of the replica, because a heartbeat was written, or the watch of the
-// bucket has begun. An error of the other one of the two is cleared too, until that fails again.
+// bucket has begun. If the other of the two has failed before, its error is cleared too, until it fails again.
 func (f *Follower) recovered() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -519,12 +519,12 @@ func (r *replica) removeSession(ctx context.Context, s *session, err error) {
 	delete(r.sessions, s.key)
 	r.past.Published += held.Published
 	r.past.Duplicates += held.Duplicates
-	lostLease := errors.Is(err, errLost) && s.pub.held.alive.Err() != nil // which is no failure of the profile
+	lostLease := errors.Is(err, errLost) && s.pub.held.alive.Err() != nil // not a failure of the profile
 	if err == nil || lostLease {
 		delete(r.failures, s.key)
 	} else {
 		f := r.failures[s.key]
-		if time.Since(s.began) > worstPause { // it has followed in between
+		if time.Since(s.began) > worstPause { // it has worked for a while: failures are counted anew
 			f.count = 0
 		}
 		f.count++

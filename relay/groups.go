@@ -59,8 +59,8 @@ func (s Stream) Groups(ctx context.Context) ([]Group, error) {
 	return slices.SortedFunc(maps.Values(groups), func(a, b Group) int { return strings.Compare(a.Name, b.Name) }), nil
 }
 
-// DeleteGroup deletes the consumers of a group, with its position. Programs that use it end
-// with an error. Its dead letters stay.
+// DeleteGroup deletes the consumers of a group, and so its position in the stream. Programs of
+// the group end with an error. Its dead letters stay.
 //
 // Errors: [jetstream.ErrConsumerNotFound] if there is no such group.
 func (s Stream) DeleteGroup(ctx context.Context, name string) error {
@@ -85,8 +85,8 @@ func (s Stream) DeleteGroup(ctx context.Context, name string) error {
 	return nil
 }
 
-// groupOf returns the name of the group of a consumer, which is that of the consumer if
-// another program has made it.
+// groupOf returns the name of the group of a consumer. For a consumer that another program
+// has made, it is the name of the consumer.
 func groupOf(info *jetstream.ConsumerInfo) string {
 	if group := info.Config.Metadata[metadataGroup]; group != "" {
 		return group

@@ -92,7 +92,7 @@ func (l *lease) create(ctx context.Context) error {
 	return nil
 }
 
-// put writes the key, with a new expiry, if it has that revision. It returns the new one.
+// put writes the key, with a new expiry, if it still has the given revision. It returns the new revision.
 func (l *lease) put(ctx context.Context, revision uint64) (uint64, error) {
 	msg := &nats.Msg{Subject: "$KV." + l.kv.Bucket() + "." + l.key, Header: nats.Header{}, Data: l.value}
 	ack, err := l.js.PublishMsg(ctx, msg,
@@ -127,8 +127,8 @@ func (l *lease) extend(began time.Time) {
 // valid reports whether the lease has not expired by the local clock.
 func (l *lease) valid() bool { return time.Now().Before(*l.until.Load()) }
 
-// renew extends the lease. It returns errLost if it is not ours any more. If it finds only that the
-// key is ours, it returns nil without extending the lease.
+// renew extends the lease. It returns errLost if the lease is not ours any more. If the write conflicts,
+// although the key is still ours, it returns nil without extending the lease.
 func (l *lease) renew(ctx context.Context) error {
 	began := time.Now()
 	ctx, cancel := context.WithTimeout(ctx, l.ttl/renewals)
@@ -162,12 +162,12 @@ type renewing struct {
 	running         sync.WaitGroup
 }
 
-// hold renews the lease until stop is called. Stop waits for the end of a renewal: the caller must
-// cancel ctx before, which ends that. If the lease is lost, or has expired by the local clock, hold
-// calls lost with errLost. Between two renewals it has no goroutine.
+// hold renews the lease until stop is called. Stop waits for a renewal that runs: the caller must first
+// cancel ctx, which ends the renewal. If the lease is lost, or has expired by the local clock, hold calls
+// lost with errLost. Between two renewals no goroutine runs.
 func (l *lease) hold(ctx context.Context, lost func(cause error)) (stop func()) {
 	h := &renewing{lease: l, ctx: ctx, lost: lost}
-	h.mu.Lock() // the functions of the timers wait until both are set
+	h.mu.Lock() // the functions of the timers wait until both timers are set
 	defer h.mu.Unlock()
 	h.renewal = time.AfterFunc(l.ttl/renewals, h.renewOnce)
 	h.expiry = time.AfterFunc(time.Until(*l.until.Load()), h.expire) // also while a renewal is blocked
@@ -207,8 +207,8 @@ func (h *renewing) lose() {
 	}
 }
 
-// renewOnce renews the lease, and sets the timer of the next renewal. If the lease was not extended,
-// that follows soon.
+// renewOnce renews the lease, and sets the timer of the next renewal, which follows sooner if the lease
+// was not extended.
 func (h *renewing) renewOnce() {
 	h.mu.Lock()
 	if h.ended {

@@ -58,7 +58,7 @@ func (l kvLedger) remove(ctx context.Context, key string, latest uint64) error {
 // get returns the latest entry of a key, with revision 0 if there is none, and without a
 // value if it was deleted or has expired.
 func (l kvLedger) get(ctx context.Context, key string) (*ledgerEntry, error) {
-	msg, err := l.stream.GetLastMsgForSubject(ctx, l.subject(key)) // unlike Get of kv, also the mark of a key's end
+	msg, err := l.stream.GetLastMsgForSubject(ctx, l.subject(key)) // unlike kv.Get, also for a deleted or expired key
 	if errors.Is(err, jetstream.ErrMsgNotFound) {
 		return &ledgerEntry{key: key}, nil
 	}
@@ -105,10 +105,10 @@ func (l kvLedger) watch(ctx context.Context, keys []string, changed func(e *ledg
 	}
 }
 
-// unwatch ends a watch. It receives what the watch has not delivered, for which the library
-// would wait without end.
+// unwatch ends a watch. It receives the entries that the watch has not delivered yet: else the
+// library would wait for a receiver without end.
 func unwatch(w jetstream.KeyWatcher) {
-	_ = w.Stop() // an error says that it has ended
+	_ = w.Stop() // an error means that the watch has ended already
 	go func() {
 		for range w.Updates() {
 		}

@@ -162,12 +162,12 @@ func (l *Limits) keepListening(watcher jetstream.KeyWatcher, known func()) {
 	}
 }
 
-// listen applies changes of the bucket until the context of l is done or the watch has ended. It calls
-// known when the watcher has delivered the values that existed at its start: then it sends a nil entry.
-// These may be of a new bucket.
+// listen applies changes of the bucket until the context of l is done or the watch has ended. The watcher
+// first delivers the values that exist, which may be those of a new bucket, and then a nil entry, at which
+// listen calls known.
 func (l *Limits) listen(watcher jetstream.KeyWatcher, known func()) {
 	arrival := requested          // of the values before the nil entry: see apply
-	existing := map[string]bool{} // their keys
+	existing := map[string]bool{} // the keys of these values
 	for {
 		select {
 		case <-l.ctx.Done():
@@ -222,7 +222,7 @@ func (l *Limits) Acquire(ctx context.Context, group string) error {
 	}
 	g := l.group(l.prefix + token(group))
 	waiting, err := g.enqueue(group, l.published(group))
-	if waiting == nil { // the call may start, or err
+	if waiting == nil { // without an error, the call may start
 		return err
 	}
 	select {
@@ -361,9 +361,9 @@ func (g *limitGroup) abandon(w *waiter) {
 	g.notify()
 }
 
-// observe records that a call of this process has ended, for the next write of the budget. It is not
-// known which call: it takes the start of the oldest one that runs, because a later start could leave
-// out calls that the server has counted.
+// observe records that a call of this process has ended, for the next write of the budget. Which call
+// that was is not known. So observe takes the oldest start of all running calls: a later start could
+// leave out calls that the server has counted.
 func (g *limitGroup) observe(limit api.RateLimit) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -405,13 +405,13 @@ const (
 )
 
 // apply replaces the budget by a value of the bucket. A value that is not newer is ignored
-// unless this process has requested it, also by a new watch: the bucket may then be a new one, whose
-// revisions begin again.
+// unless isRequested, because refresh has read it or a new watch has begun with it: the bucket may be
+// a new one, whose revisions begin again.
 func (g *limitGroup) apply(entry jetstream.KeyValueEntry, isRequested bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	isNewer := entry.Revision() > g.revision
-	isKnown := entry.Revision() == g.revision && g.stale.IsZero() // with better times than entry would give
+	isKnown := entry.Revision() == g.revision && g.stale.IsZero() // g.budget has better times than entry
 	if isKnown || !isNewer && !isRequested {
 		return
 	}
@@ -424,8 +424,8 @@ func (g *limitGroup) apply(entry jetstream.KeyValueEntry, isRequested bool) {
 	// one is taken as written now.
 	written := time.Now().Add(-max(0, g.began.Sub(entry.Created())))
 	b, err := decodeBudget(value, g.budget.published, written)
-	// In one record, the revision and next only grow. If one of them has not, the record may be a new one
-	// after the deletion of that before: its ends have the numbers of other calls.
+	// The revision of a record grows, and next never falls. Otherwise the value may be of another record, which
+	// was written after the deletion of this one: its ends have the numbers of other calls.
 	isSameRecord := isNewer && b.next >= g.budget.next
 	if isSameRecord {
 		b.refine(&g.budget) // with the times that this process knows better
@@ -478,10 +478,10 @@ func (g *limitGroup) step() time.Duration {
 	return g.write(c)
 }
 
-// refresh makes sure that the latest value is known after a write has conflicted with it. The
-// watcher may still deliver it: after retryEvery, or at once if the group is closed and the few
-// last steps cannot wait, refresh requests it. It returns 0 if the value is known, and otherwise
-// how long step must wait.
+// refresh makes sure that the latest value is known after a write has conflicted with it. If the
+// watcher does not deliver the value within retryEvery, refresh requests it. It does so at once if
+// the group is closed, as the few last steps cannot wait. It returns 0 if the value is known, and
+// otherwise how long step must wait.
 func (g *limitGroup) refresh() time.Duration {
 	g.mu.Lock()
 	staleSince := g.stale
@@ -571,7 +571,7 @@ func (g *limitGroup) untilWrite(b *budget, now time.Time) (wait time.Duration, c
 	}
 	recorded, present := before.runningOf(g.process), b.runningOf(g.process)
 	wait = untilRenewal(recorded, present, now)
-	ownHaveEnded := len(g.ended) > 0 && b.hasWindows() // without a window, nothing is recorded of them
+	ownHaveEnded := len(g.ended) > 0 && b.hasWindows() // without a window, no ends are recorded
 	changed = recorded.calls != present.calls || ownHaveEnded || len(b.queue) != len(before.queue)
 	if !changed {
 		g.ended, g.unsaved = nil, time.Time{}
@@ -593,8 +593,8 @@ func untilRenewal(recorded, present runningCalls, now time.Time) time.Duration {
 	return recorded.since.Add(lostAfter / 3).Sub(now)
 }
 
-// flushTime returns how long changes are collected before they are written. With a short window that
-// is less, so that other processes know of an end long before it expires.
+// flushTime returns how long changes are collected before they are written. It is shorter for a
+// short window, so that other processes know of an end long before it expires.
 func (b *budget) flushTime() time.Duration {
 	flush := longestFlush
 	for w := range b.windows {

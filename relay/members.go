@@ -186,8 +186,8 @@ func (m *member) run(ctx context.Context) error {
 	return context.Cause(watching)
 }
 
-// join keeps a replica in its group until ctx is done. Open returns the bucket. If that is
-// deleted, it is opened again, and the replica goes on as another member.
+// join keeps a replica in its group until ctx is done. Open returns the bucket. If the
+// bucket is deleted, join opens it again, and the replica goes on as another member.
 func join(ctx context.Context, report func(error), open func() (kvLedger, error), newMember func(l ledger) *member) error {
 	for {
 		var l kvLedger
@@ -254,7 +254,7 @@ func (m *member) requiredRevision(key string, after uint64) uint64 {
 }
 
 // refresh reads a key after a write has conflicted: the entry that is known here is not the latest one.
-// The watch may never deliver that the known entry has ended, if it did during a disconnection. A key
+// If it was deleted or has expired during a disconnection, the watch may never deliver that. A key
 // without an entry is recorded as missing, so that the next write requires that there is none: see
 // requiredRevision. If the key cannot be read, the next write conflicts, too, and refresh is called again.
 func (m *member) refresh(ctx context.Context, key string) {
@@ -287,7 +287,7 @@ func (m *member) apply(e *ledgerEntry) {
 		signal(m.due)
 	case e.key == m.viewKey():
 		isNew := e.revision > m.viewAt
-		if isNew { // a known one, which refresh reads after a conflict, only wakes adopt
+		if isNew { // refresh can pass a known view, after a conflict: that only wakes adopt
 			m.setView(e)
 		}
 	default:
@@ -309,7 +309,7 @@ func (m *member) apply(e *ledgerEntry) {
 func (m *member) setView(e *ledgerEntry) {
 	v := &view{number: e.revision}
 	if e.value != nil && jsonv2.Unmarshal(e.value, v) != nil {
-		v = nil // it is written again
+		v = nil // propose writes it again
 	}
 	m.view, m.viewAt, m.viewed = v, e.revision, time.Now()
 }
@@ -397,7 +397,7 @@ func (m *member) nextHeartbeat() (next *heartbeat, after uint64, err error) {
 	if isForeign && !m.isSilent(latest) {
 		return nil, 0, errName
 	}
-	if m.token == "" { // it is the first, or the last one was deleted or replaced: the replica becomes another member
+	if m.token == "" { // the first heartbeat, or ours was deleted or replaced: the replica becomes another member
 		m.token, m.adopted = rand.Text()[:16], 0
 	}
 	return &heartbeat{Version: 1, Token: m.token, View: m.adopted, List: m.list}, latest.revision, nil
@@ -424,7 +424,7 @@ func (m *member) confirm(record heartbeat, value []byte, revision uint64, began 
 	signal(m.changed)
 }
 
-// extendLease makes the lease valid from a time on. If there was no valid lease, a new holding begins: the
+// extendLease lets the time of the lease begin at began. If there was no valid lease, a new holding begins: the
 // time for which the replica may hold its share. The caller holds m.mu.
 func (m *member) extendLease(began time.Time) {
 	m.began = began
@@ -475,8 +475,8 @@ func (m *member) loseLocked() {
 	}
 }
 
-// isSilent reports whether a replica must be lost by the local clock, even if the bucket does
-// not say so.
+// isSilent reports whether no heartbeat of a replica has arrived for so long that its lease
+// must have expired, even if the bucket has not reported that.
 func (m *member) isSilent(b beat) bool { return time.Since(b.heard) > m.ttl+m.ttl/renewals }
 
 // check returns nil when a heartbeat is confirmed whose write began after check was called. That proves
@@ -516,7 +516,7 @@ func (m *member) adopt(ctx context.Context) {
 		select {
 		case <-ctx.Done():
 			timer.Stop()
-			_ = m.division.release(ctx, nil) // which has no error without a view
+			_ = m.division.release(ctx, nil) // without a view, it cannot fail
 			return
 		case <-m.changed:
 		case <-timer.C:
@@ -542,7 +542,7 @@ func (m *member) adoptLatest(ctx context.Context, a *adoption) (wait time.Durati
 	m.mu.Unlock()
 	isOtherLease := current != a.holding // the lease was lost, or is a new one
 	if isOtherLease {
-		_ = m.division.release(ctx, nil) // which has no error without a view
+		_ = m.division.release(ctx, nil) // without a view, it cannot fail
 		*a = adoption{holding: current}
 	}
 	hasLease := current != nil
@@ -575,8 +575,8 @@ func (m *member) adoptView(ctx context.Context, a *adoption, v *view) error {
 	return nil
 }
 
-// stopOthers stops what is not in the share of this replica in a view, and says so in the next
-// heartbeat, which is due then.
+// stopOthers stops what is not in the share of this replica in a view. Then it makes the next
+// heartbeat, which names the view, due at once.
 func (m *member) stopOthers(ctx context.Context, v *view) error {
 	if err := m.division.release(ctx, v); err != nil {
 		return err
@@ -589,8 +589,8 @@ func (m *member) stopOthers(ctx context.Context, v *view) error {
 }
 
 // agreed reports whether all members of the view, which must be the latest, hold nothing outside of
-// their shares, and this replica still has the lease of h. The heartbeat of a member names a view when
-// the member has stopped what is not in its share of it.
+// their shares, and this replica still has the lease of h. When the heartbeat of a member names a view,
+// the member has stopped what is not in its share of that view.
 func (m *member) agreed(v *view, h *holding) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -611,8 +611,8 @@ func (m *member) agreed(v *view, h *holding) bool {
 
 // propose writes the next view if the members have changed. The replicas take turns: each waits longer
 // for every member before it, by its rank, so that usually one writes. If there are doubts about
-// members, because their heartbeats are overdue, propose first deletes these: NATS refuses that for those
-// that were renewed. It writes the view when it is called again. It returns when to look again.
+// members, because their heartbeats are overdue, propose first deletes these heartbeats: NATS refuses to
+// delete one that was renewed. Only the next call writes the view. It returns when to look again.
 func (m *member) propose(ctx context.Context, a *adoption) (wait time.Duration) {
 	m.mu.Lock()
 	next, viewAt := m.nextView(), m.viewAt
@@ -708,8 +708,8 @@ func (m *member) present() []peer {
 	return m.view.Members
 }
 
-// hasEnded reports whether b shows that a member has ended: a later entry than one of its
-// heartbeats is not of it.
+// hasEnded reports whether b shows that the member p has ended: after p.Seen, the revision
+// of one of its heartbeats, its key was deleted, has expired or has another token.
 func (b beat) hasEnded(p peer) bool {
 	return b.revision > p.Seen && (b.value == nil || b.Token != p.Token)
 }

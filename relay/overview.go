@@ -96,8 +96,8 @@ type ProfileRow struct {
 	Reason   string        // text of the latest failure since then, at most 512 bytes; "" if there was none
 }
 
-// Run keeps the overview up to date until ctx is done, and returns its error. It goes on when
-// the bucket was deleted.
+// Run keeps the overview up to date until ctx is done, and returns the error of ctx. It goes on
+// when the bucket was deleted.
 //
 // Errors: those of NATS if the bucket cannot be opened for 30 seconds, or the connection was
 // closed.

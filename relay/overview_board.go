@@ -9,8 +9,8 @@ import (
 )
 
 // apply records an entry of the bucket. An entry without a value was deleted or has expired. A value
-// that cannot be read counts as none, except that an account stays as it was, as it does for the
-// replicas. A key whose name cannot be read is of another program, and is left out.
+// that cannot be decoded counts as none, except that of an account, which keeps its last record, as it
+// does in the replicas. A key whose name cannot be decoded is of another program, and is left out.
 func (b *board) apply(e *ledgerEntry) {
 	kind, rest, _ := strings.Cut(e.key, ".")
 	switch prefix := kind + "."; prefix {

@@ -15,8 +15,8 @@ import (
 // taskKey is the key of the task in the context of its requests.
 type taskKey struct{}
 
-// parkable returns a context for the requests of the task, with which those that wait for a rate limit
-// park the task.
+// parkable returns a context for the requests of the task: a request that waits for a rate limit parks
+// the task.
 func (t *task) parkable(ctx context.Context) context.Context {
 	return context.WithValue(ctx, taskKey{}, t)
 }

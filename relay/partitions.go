@@ -79,7 +79,7 @@ func (s Stream) openOrdered(ctx context.Context, of jetstream.Stream) (jetstream
 }
 
 // partitionOf returns the partition of a profile, given the part of its subject before the category.
-// As NATS does, it hashes that without the dots.
+// As NATS does, it hashes this part without its dots.
 func partitionOf(profile string) int {
 	h := fnv.New32a()
 	_, _ = h.Write([]byte(strings.ReplaceAll(profile, ".", "")))
@@ -100,7 +100,7 @@ func (c *consumer[T]) partitionSubjects(partition int) (all []string) {
 		}
 	}
 	if len(all) == 0 {
-		return []string{prefix + "none"} // no event has it; without a filter, the consumer would get all
+		return []string{prefix + "none"} // no event has this subject; without a filter, the consumer would get all
 	}
 	return all
 }
@@ -119,8 +119,8 @@ func (c *consumer[T]) runOrdered(ctx context.Context) error {
 			if err != nil {
 				return err
 			}
-			// An earlier version had a consumer for each profile. These may have settled messages up to the sequence
-			// former, 0 if there were none. In floors, handledBefore records how far each has.
+			// An earlier version had a consumer for each profile. Together these have settled messages up to the
+			// sequence former at most, 0 if there were none. In floors, handledBefore caches how far each consumer got.
 			d.former, _ = strconv.ParseUint(d.CachedInfo().Config.Metadata[metadataFormer], 10, 64)
 			d.floors = map[string]uint64{}
 			return c.run(ctx, d)
@@ -134,8 +134,8 @@ func (c *consumer[T]) partitionName(partition int) string {
 	return c.Name + "-" + strconv.Itoa(partition)
 }
 
-// plainSubject returns the subject of an event in the stream, given that in the stream or its
-// copy.
+// plainSubject returns the subject of an event in the stream, given its subject in the stream
+// or in the copy.
 func (s Stream) plainSubject(subject string) string {
 	inCopy, isOfCopy := strings.CutPrefix(subject, s.orderedPrefix()+".")
 	_, event, hasPartition := strings.Cut(inCopy, ".")
@@ -153,16 +153,16 @@ func (s Stream) accountOf(subject string) string {
 		return ""
 	}
 	name, err := untoken(parts[0])
-	if err != nil { // another program has written it
+	if err != nil { // another program has written the event
 		return parts[0]
 	}
 	return name
 }
 
 // handledBefore reports whether an earlier version, which had a consumer for each profile, has settled a
-// message. The stream had no message after the sequence from.former when this version began: these are
-// not looked up. Up to there, the floor of each consumer of the earlier version is the sequence up to which
-// it has settled the messages of its profile. While programs of the earlier version use that consumer,
+// message. When this version began, from.former was the last sequence of the stream: later messages are
+// not looked up. For an earlier message, the floor of its profile decides: it is the sequence up to which
+// the earlier version has settled messages of the profile. While programs of the earlier version run,
 // formerFloor fails, and handledBefore tries again.
 func (c *consumer[T]) handledBefore(ctx context.Context, from *durable, d delivery) (bool, error) {
 	sequence := d.meta.Sequence.Stream
@@ -193,7 +193,7 @@ func (c *consumer[T]) handledBefore(ctx context.Context, from *durable, d delive
 // consumer that is not in use is needed until the messages before its floor have expired: formerFloor
 // lets NATS delete it then.
 func (c *consumer[T]) formerFloor(ctx context.Context, profile string) (uint64, error) {
-	// One request is sent also when ctx is done, for a message in its last try: see deliver.
+	// The requests are sent also when ctx is done: a message in its last try is then still handled.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), requestTimeout)
 	defer cancel()
 	name := c.Name + "-" + strings.ReplaceAll(profile, ".", "-")
@@ -205,7 +205,7 @@ func (c *consumer[T]) formerFloor(ctx context.Context, profile string) (uint64, 
 		return 0, c.wrap(name, err)
 	}
 	info := found.CachedInfo()
-	isOfGroup := groupOf(info) == c.Name // another group can have a name that makes the same
+	isOfGroup := groupOf(info) == c.Name // the name of another group can make the same name of a consumer
 	if !isOfGroup {
 		return 0, nil
 	}
@@ -214,7 +214,7 @@ func (c *consumer[T]) formerFloor(ctx context.Context, profile string) (uint64, 
 		return 0, c.wrap(name, errFormer)
 	}
 	if age := c.events.CachedInfo().Config.MaxAge; age > 0 && info.Config.InactiveThreshold == 0 {
-		info.Config.InactiveThreshold = age // then the messages that are in the stream now have expired
+		info.Config.InactiveThreshold = age // by then, all messages that are in the stream now have expired
 		if _, err := c.events.UpdateConsumer(ctx, info.Config); err != nil {
 			return 0, c.wrap(name, err)
 		}

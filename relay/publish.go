@@ -203,7 +203,7 @@ func (p *publisher) add(ctx context.Context, e *events.Event) error {
 	}
 	id := e.ID.Plain()
 	switch {
-	case id == "": // the stream would drop another one without an ID as a duplicate
+	case id == "": // the stream would drop all but the first event without an ID as duplicates
 		id = digest(body)
 	case len(id) > maxToken:
 		id = digest([]byte(id))
@@ -243,7 +243,7 @@ func (p *publisher) enqueue(m message) bool {
 	return true
 }
 
-// signal stores a value in a channel that has room for one.
+// signal stores a value in a channel with room for one, unless it is full.
 func signal(c chan struct{}) {
 	select {
 	case c <- struct{}{}:
@@ -261,7 +261,7 @@ func (p *publisher) take() []message {
 	return batch
 }
 
-// endIfEmpty reports whether run ends, because the queue is empty: the next message starts it
+// endIfEmpty reports whether run ends, because the queue is empty: the next message starts run
 // again.
 func (p *publisher) endIfEmpty() bool {
 	p.mu.Lock()
@@ -276,8 +276,8 @@ func digest(b []byte) string {
 	return hex.EncodeToString(sum[:16])
 }
 
-// addPending adds to the number of events that are not yet stored; n is negative for those
-// that are now.
+// addPending adds to the number of events that are not yet stored; n is negative for events
+// that were stored.
 func (p *publisher) addPending(n int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -319,8 +319,8 @@ func (p *publisher) flush(ctx context.Context) error {
 // linger is how long the goroutine that publishes waits for more messages.
 const linger = time.Second
 
-// run stores the queued events, until there were none for a time, or the lease has ended.
-// What is queued while a batch is sent is the next batch.
+// run stores the queued events, until the queue was empty for the time linger, or the lease
+// has ended. What is queued while a batch is sent is the next batch.
 func (p *publisher) run() {
 	idle := time.NewTimer(linger)
 	defer idle.Stop()
@@ -399,8 +399,8 @@ func (p *publisher) verify(ctx context.Context, cause error) error {
 	isOfView := r.Term == p.term
 	switch {
 	case isOfView && r.Epoch == p.epoch:
-		// It is the epoch of this publisher. The message before the rejected one may still be under way in the
-		// cluster, which then rejects.
+		// This publisher still holds the profile. The cluster also rejects a message while the one before it is
+		// still under way.
 		p.sequence = sequence
 	case isOfView && r.Epoch > p.epoch:
 		return errLost
@@ -458,7 +458,7 @@ func (p *publisher) adjust(size, stored int, err error) error {
 		p.size = min(2*p.size, maxBatch)
 	case isRefused && size > 1: // a message does not fit, or is a duplicate: the next batch is half of this one
 		p.size, err = size/2, nil
-		if stored == 0 { // it may be a duplicate
+		if stored == 0 { // the first message may be a duplicate
 			p.known = nil
 		}
 	case !isRefused: // without a response or after a conflict, messages may be stored, now or later
@@ -518,7 +518,7 @@ func (p *publisher) bury(ctx context.Context, m message, cause error) error {
 		HeaderEpoch:   {formatEpoch(p.epoch)},
 	}}
 	err := p.stream.storeDead(ctx, letter, jetstream.WithExpectLastSequencePerSubject(0))
-	if conflicts(err) { // it was stored before
+	if conflicts(err) { // the dead letter was stored before
 		p.addDuplicates(1)
 		return nil
 	}

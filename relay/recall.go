@@ -20,9 +20,9 @@ const (
 
 // readKnownIDs sets p.known, if it is nil, to the IDs of the messages that were stored after the sequence
 // p.last. An earlier holder of the profile may have published them after its last checkpoint, or this
-// one may have got no response. It reads a few messages one by one. If there are more, it reads parts of
-// the others at the same time. It uses no consumer, of which a stream has a limited number, and asks the
-// leader: other servers may not have the latest messages yet.
+// holder, without getting the response. It reads the first few messages one by one. If there are more, it
+// reads parts of the others at the same time. It uses no consumer, because a stream can have only a limited
+// number of them, and asks the leader: other servers may not have the latest messages yet.
 func (p *publisher) readKnownIDs(ctx context.Context) error {
 	if p.known != nil {
 		return nil
@@ -84,10 +84,10 @@ func (p *publisher) readFew(ctx context.Context, filter string) (known map[strin
 	return known, left, nil
 }
 
-// readIDs adds the IDs of the messages of a range of sequences to those that are known. If there are
-// more than maxKnown, it returns none: the stream itself then drops duplicates, as far as its window
-// for them reaches. Parts of the range are read at the same time. A part for which no response arrives
-// in time is requested again; the first time, that is reported to p.onRetry.
+// readIDs adds the IDs of the messages of a range of sequences to known, and returns known. If there are
+// more than maxKnown IDs, it returns none: only the stream then drops duplicates, within its duplicate
+// window. Parts of the range are read at the same time. A part for which no response arrives in time is
+// requested again; the first such delay is reported to p.onRetry.
 func (p *publisher) readIDs(
 	ctx context.Context, filter string, all sequences, known map[string]bool,
 ) (map[string]bool, error) {
@@ -160,8 +160,8 @@ func (p *publisher) readNext(ctx context.Context, filter string, sequence uint64
 	return p.messages.GetMsg(ctx, sequence, jetstream.WithGetMsgSubject(filter))
 }
 
-// startRead waits until another part may be read; the caller calls endRead then. It returns false if
-// ctx is done first.
+// startRead waits until another part may be read; the caller calls endRead after the read. It returns
+// false if ctx is done first.
 func (p *publisher) startRead(ctx context.Context) bool {
 	select {
 	case p.reads <- struct{}{}:

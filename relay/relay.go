@@ -163,7 +163,7 @@ func (s Stream) open(ctx context.Context) (jetstream.Stream, error) {
 }
 
 // deleteOldCopy deletes the ordered copy of an earlier stream that does not exist any more.
-// It would skip the messages of the next one, whose sequences begin at 1 again. A copy
+// The copy would skip the messages of a new stream, whose sequences begin at 1 again. A copy
 // beside a stream stays: another program has created both meanwhile.
 func (s Stream) deleteOldCopy(ctx context.Context) error {
 	_, err := s.JetStream.Stream(ctx, s.orderedName())
@@ -209,7 +209,7 @@ func (p FullPolicy) discard() jetstream.DiscardPolicy {
 // verify returns an [*api.InputError] if a field of s differs from the setting of the
 // stream that exists. Fields that are zero are not compared, except for Full: with another
 // policy, events would be lost without an error. It also refuses a stream with AllowDirect
-// and several replicas: one that is behind could answer which events are stored.
+// and several copies: a server that is behind could then answer which events are stored.
 func (s Stream) verify(c jetstream.StreamConfig) error {
 	d := s.withDefaults()
 	if c.AllowDirect && c.Replicas > 1 {

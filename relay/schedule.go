@@ -167,9 +167,9 @@ func (s *schedule) putWaiting(t *task, at time.Time) {
 	heap.Push(&s.waiting, t)
 }
 
-// advance makes the tasks ready that are due, each of the kind woken, if it was woken within the last
-// wokenTime, or else quiet. It starts as many as the schedule and the lane of each admit of their kind, and
-// sets the timer for the next one. Tasks that are parked and may go on come first. The caller holds s.mu.
+// advance puts the tasks that are due into their lanes: of the kind woken if they were woken within the last
+// wokenTime, or else quiet. Parked tasks that may go on get places first. Then it starts ready tasks while the
+// schedule and their lanes admit them, and sets the timer for the next due task. The caller holds s.mu.
 func (s *schedule) advance() {
 	now := time.Now()
 	for len(s.waiting) > 0 && !s.waiting[0].at.After(now) {
@@ -211,8 +211,8 @@ func (s *schedule) setTimer() {
 	})
 }
 
-// queueLane adds a lane to the ready ones, at their end, if one of its tasks may run and the lane is not
-// there already. The caller holds s.mu.
+// queueLane puts a lane at the end of s.ready, if one of its tasks may run and the lane is not there
+// already. The caller holds s.mu.
 func (s *schedule) queueLane(l *lane) {
 	for kind := range kinds {
 		if len(l.ready[kind]) > 0 && !l.queued[kind] && l.width.admits(kind) {
@@ -223,9 +223,9 @@ func (s *schedule) queueLane(l *lane) {
 }
 
 // takeNext removes the next task that may run from its lane, and returns it, nil if there is none. Lanes
-// take turns: at its turn, a lane leaves the ready ones. If a task of it is taken, the caller calls
-// queueLane, which puts the lane at their end if another task may run. If none may run, the lane is
-// queued when that changes.
+// take turns: at its turn, a lane leaves s.ready. After a task of the lane is taken, the caller calls
+// queueLane, which puts the lane at the end of s.ready if another of its tasks may run. If none may, the
+// lane is queued when that changes.
 func (s *schedule) takeNext() *task {
 	for kind := range kinds {
 		for s.width.admits(kind) && len(s.ready[kind]) > 0 {

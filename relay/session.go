@@ -42,10 +42,10 @@ func (r *replica) newSession(key string, h *holding, term uint64) *session {
 // returns nil if ctx has ended it.
 func (s *session) run(ctx context.Context) error {
 	ctx = context.WithValue(ctx, profileContext{}, s.profile)
-	// Publishing goes on after ctx until the checkpoint is saved. The end of the lease ends it, and the
-	// publisher itself if it finds that the profile was lost.
+	// Publishing goes on after ctx until the checkpoint is saved. It ends earlier when the lease ends, or
+	// when the publisher finds that the profile was lost.
 	publishing, endPublishing := context.WithCancelCause(context.WithoutCancel(ctx))
-	ignoreLease := context.AfterFunc(s.pub.held.alive, func() { endPublishing(errLost) }) //nolint:contextcheck // of the lease
+	ignoreLease := context.AfterFunc(s.pub.held.alive, func() { endPublishing(errLost) }) //nolint:contextcheck // it is that of the lease
 	defer ignoreLease()
 	s.pub.alive, s.pub.onLost = publishing, endPublishing
 	// Following ends with ctx, with publishing, or when a step has failed.
@@ -166,7 +166,7 @@ func (s *sessionStore) Load(ctx context.Context, name string) (events.Checkpoint
 	if !found || err != nil {
 		return events.Checkpoint{}, fmt.Errorf("fastio: relay: checkpoint %q %w", name, errCheckpointFormat)
 	}
-	s.pub.last.CompareAndSwap(0, last) // unless it has stored a later one
+	s.pub.last.CompareAndSwap(0, last) // unless pub has stored a later event
 	c.Data = data
 	return c, nil
 }
@@ -179,8 +179,8 @@ func (s *sessionStore) whileAlive(ctx context.Context) (context.Context, func())
 	return ctx, func() { stop(); cancel() }
 }
 
-// Save waits until all events before the checkpoint are stored, and saves it, after a line with the
-// sequence of the last one.
+// Save waits until all events before the checkpoint are stored, and saves it. A line before its
+// data has the sequence of the last of these events.
 func (s *sessionStore) Save(ctx context.Context, name string, c events.Checkpoint) (uint64, error) {
 	ctx, stop := s.whileAlive(ctx)
 	defer stop()

@@ -141,7 +141,7 @@ func (s *shares) place(profile string) place { return place{slotOf(profile), s.l
 
 // hash returns a hash of the place.
 func (p place) hash() uint64 {
-	h := mix(uint64(p.slot) + 1) //nolint:gosec // not negative, and not 0, of which mix makes 0
+	h := mix(uint64(p.slot) + 1) //nolint:gosec // not negative; +1 because mix(0) is 0
 	if p.lists != "" {           // the places of one slot differ in their lists
 		h ^= hash64(p.lists)
 	}
@@ -216,7 +216,7 @@ func (s *shares) units(profiles iter.Seq[string]) []unit {
 		units = append(units, unit{at, weight})
 	}
 	slices.SortFunc(units, func(a, b unit) int {
-		byMembers := len(a.lists) - len(b.lists) // IDs have one length: a shorter text has fewer lists, of fewer members
+		byMembers := len(a.lists) - len(b.lists) // IDs are equally long: a shorter text has fewer lists, so fewer members
 		byWeight := b.weight - a.weight
 		return cmp.Or(byMembers, byWeight, a.slot-b.slot, strings.Compare(a.lists, b.lists))
 	})

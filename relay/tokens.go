@@ -157,9 +157,9 @@ func (s Tokens) read(ctx context.Context, kv jetstream.KeyValue, account string)
 	return record, entry.Revision(), err
 }
 
-// write replaces the record that has a revision, 0 if there is none, or removes it if
-// record is nil. It returns the new revision. A write whose response was lost counts
-// as done.
+// write replaces the record if it still has the given revision, 0 if there is none. If
+// record is nil, it removes the stored one. It returns the new revision. A write whose
+// response was lost counts as done.
 func (s Tokens) write(
 	ctx context.Context, kv jetstream.KeyValue, account string, record []byte, revision uint64,
 ) (uint64, error) {
@@ -214,7 +214,7 @@ func (s Tokens) reseal(ctx context.Context, account string) (done bool, err erro
 	if err != nil || !stale {
 		return false, err
 	}
-	r, err := s.Lock(ctx, account) // so that no refresh saves meanwhile, and fails
+	r, err := s.Lock(ctx, account) // else a refresh at the same time could fail to save its tokens
 	if err != nil {
 		return false, err
 	}
@@ -258,7 +258,7 @@ func (l *lease) waitUntilFree(ctx context.Context) error {
 		case <-expiry.C:
 			return nil
 		case entry, ok := <-watcher.Updates():
-			isMark := entry == nil // after the entry of the key, if there is one; changes follow
+			isMark := entry == nil // comes after the entry of the key, if there is one, and before all changes
 			switch {
 			case !ok:
 				return errors.New("the watch has ended")
