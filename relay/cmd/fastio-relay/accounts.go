@@ -113,7 +113,7 @@ type importedAccount struct {
 }
 
 // importAccounts adds accounts, one JSON object each. Those that exist are updated, so that
-// an import that has failed can be repeated. A member with another name is an error: it may be a key.
+// an import that has failed can be repeated. An unknown JSON member is an error: it may be a misspelled api_key.
 func importAccounts(ctx context.Context, a relay.Accounts, in io.Reader, stdout io.Writer) error {
 	added, updated := 0, 0
 	d := json.NewDecoder(in)
@@ -163,7 +163,7 @@ func importAccount(ctx context.Context, a relay.Accounts, d *json.Decoder) (isNe
 	return false, err
 }
 
-// listAccounts writes a table of the accounts, also if the records of others cannot be read.
+// listAccounts writes a table of the accounts whose records can be read, and returns the errors of the others.
 func listAccounts(ctx context.Context, a relay.Accounts, stdout io.Writer) error {
 	table := tabwriter.NewWriter(stdout, 0, 0, 2, ' ', 0)
 	_, _ = fmt.Fprintln(table, "ACCOUNT\tSTATE\tSINCE\tPROFILES\tREPLICA\tREASON") // Flush returns the error

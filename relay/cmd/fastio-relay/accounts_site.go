@@ -255,7 +255,7 @@ func (s *accountSite) figures() *figures {
 		ofAccounts: &accountFigures{slots: n.Slots, moves: n.Moves, states: n.Accounts},
 	}
 	if counts := n.Searches.Counts; len(counts) > 0 { // of the profiles in the share of this replica
-		all := counts[len(counts)-1] // the numbers before are of the profiles up to an age
+		all := counts[len(counts)-1] // the others count only the profiles up to a certain age
 		f.unfollowed = max(0, all-n.Profiles)
 	}
 	return f

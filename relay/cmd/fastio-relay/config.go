@@ -65,8 +65,8 @@ type config struct {
 	newClient func(opts ...fastio.Option) (*fastio.Client, error)
 }
 
-// flags returns the flags, which set c, and the value of -config, the name of a file
-// with more.
+// flags returns the flags, which set c, and the value of -config, the name of a file with
+// more values of flags.
 func (c *config) flags(stderr io.Writer) (f *flag.FlagSet, file *string) {
 	f = flag.NewFlagSet("fastio-relay", flag.ContinueOnError)
 	f.SetOutput(stderr)
@@ -186,8 +186,8 @@ func (c *config) defaultName() string {
 	return fmt.Sprintf("%s-%d", host, os.Getpid())
 }
 
-// readFile sets the flags that a JSON file names and that are not in set, to which it
-// adds them.
+// readFile sets the flags that a JSON file names, except those in set, and adds them to
+// set.
 func readFile(name string, f *flag.FlagSet, set map[string]bool) error {
 	content, err := os.ReadFile(name) //nolint:gosec // named by the user
 	if err != nil {

@@ -96,7 +96,7 @@ func splitListen(address string) (host string, port int, err error) {
 
 // listenNATS sets the options with which the server listens at -nats-listen: with two users,
 // the relay and a reader, and with TLS if there is a certificate. An address that other
-// machines can reach requires one.
+// machines can reach requires a certificate.
 func (c *config) listenNATS(e *embedded) error {
 	if c.natsListen == "" {
 		return nil
@@ -134,7 +134,7 @@ func (c *config) listenNATS(e *embedded) error {
 
 // readerPermissions are those of programs that call relay.Consume, or read the stream
 // with a client of NATS. Such programs also create a stream for dead letters and one for
-// ordered groups. The guide has the same permissions for servers of their own.
+// ordered groups. The guide has the same permissions for a NATS server outside of the process.
 func readerPermissions(stream, prefix string) *server.Permissions {
 	ordered := stream + "-ORDERED"
 	allow := []string{
@@ -216,7 +216,7 @@ func (e *embedded) saveURLs(dir string) error {
 // content or the new one, never a part.
 func replaceFile(path, content string) error {
 	tmp := path + ".new"
-	_ = os.Remove(tmp)                                                   // of a process that was killed
+	_ = os.Remove(tmp)                                                   // left by a process that was killed
 	f, err := os.OpenFile(tmp, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600) //nolint:gosec // in the directory that the user names
 	if err != nil {
 		return err
@@ -308,7 +308,7 @@ func (l *serverLog) Fatalf(format string, v ...any) {
 // stop stops the server and unlocks its directory.
 func (e *embedded) stop() {
 	e.shutdown()
-	_ = e.lock.Unlock() // as the end of the process does
+	_ = e.lock.Unlock() // if it fails, the lock ends with the process
 }
 
 // shutdown stops the server, and waits until it has stopped.

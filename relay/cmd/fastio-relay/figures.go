@@ -70,7 +70,7 @@ func (f *streamFigures) read(ctx context.Context, s relay.Stream) error {
 	f.consumers, f.bytes, f.messages = info.State.Consumers, info.State.Bytes, info.State.Msgs
 	f.full = fractionOf(info.State.Bytes, info.Config.MaxBytes)
 	f.full = max(f.full, fractionOf(info.State.Msgs, info.Config.MaxMsgs))
-	if info.Config.Discard == jetstream.DiscardOld { // which is never full
+	if info.Config.Discard == jetstream.DiscardOld { // such a stream always has room
 		f.full = 0
 	}
 	if account, err := s.JetStream.AccountInfo(ctx); err == nil {

@@ -148,8 +148,8 @@ func (p *program) observed() []fastio.Option {
 }
 
 // prepare returns the options of the client, and starts the shared rate limits. With a NATS server in
-// the process, no other replica shares them: instead, it deletes the heartbeats that the process
-// before has left.
+// the process, there is no other replica to share them with: instead, prepare deletes the heartbeats
+// that the process before has left.
 func (p *program) prepare(ctx context.Context) ([]fastio.Option, error) {
 	opts := p.observed()
 	if p.nats.server != nil {

@@ -103,7 +103,7 @@ func (m *metrics) countResponses(next http.RoundTripper) http.RoundTripper {
 		status := "0"
 		if resp != nil {
 			status = strconv.Itoa(resp.StatusCode)
-			if http.StatusText(resp.StatusCode) == "" { // any number, of another server
+			if http.StatusText(resp.StatusCode) == "" { // one label for all numbers that HTTP does not define
 				status = "other"
 			}
 		}

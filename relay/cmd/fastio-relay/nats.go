@@ -166,7 +166,7 @@ func (c *config) dial(ctx context.Context, opts []nats.Option) (*nats.Conn, erro
 		if err == nil {
 			return nc, nil
 		}
-		if _, ok := errors.AsType[*url.Error](err); ok { // which shows the URL, with a password
+		if _, ok := errors.AsType[*url.Error](err); ok { // its text would show the URL with the password
 			return nil, errors.New("-nats must be URLs; write a reserved character of a password as %XX")
 		}
 		_, network := errors.AsType[*net.OpError](err)

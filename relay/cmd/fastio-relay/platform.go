@@ -54,8 +54,8 @@ func (p *platform) begin(r *http.Request) {
 }
 
 // end records the response to a request, nil if none arrived: whether the platform is
-// up, whether it accepts the credential, and its clock. Only a search of events, of which
-// the relay lives, shows that the credential is accepted.
+// up, whether it accepts the credential, and its clock. Only a search of events, the request
+// that the relay needs, shows that the credential is accepted.
 func (p *platform) end(r *http.Request, resp *http.Response) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

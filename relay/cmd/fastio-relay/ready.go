@@ -21,8 +21,8 @@ type confirmation struct {
 }
 
 // reasons returns why the replica is not ready, which means that it cannot publish. Both the follower
-// and the probe write to NATS. An outage of the platform is no reason, because a rollout would then
-// stop.
+// and the probe write to NATS. An outage of the platform does not count, because it would stop a
+// rollout.
 func (p *program) reasons(probe *prober, follower confirmation, now time.Time) (all []string) {
 	if err := p.nats.problem(); err != nil {
 		all = append(all, err.Error())
@@ -59,9 +59,8 @@ func later(a, b time.Time) time.Time {
 	return b
 }
 
-// unpublished returns an error if this replica stores nothing: the events of a profile could not
-// be stored since a time, and all profiles that it holds have a failure. Failures of the platform
-// are not errors here.
+// unpublished returns an error if this replica stores nothing: all profiles that it holds have a
+// failure, and one of the failures is not of the platform and began before the time since.
 func unpublished(states []relay.ProfileStatus, since time.Time) error {
 	var failure error
 	for _, p := range states {

@@ -113,7 +113,7 @@ func (p *program) handler(b board) http.Handler {
 	})
 	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, _ *http.Request) {
 		reasons := b.notReady()
-		if err := p.nats.problem(); err != nil && len(reasons) == 0 { // it has failed since the latest status
+		if err := p.nats.problem(); err != nil && len(reasons) == 0 { // NATS has failed since the latest status
 			reasons = []string{err.Error()}
 		}
 		if len(reasons) > 0 {
@@ -139,9 +139,9 @@ func secure(next http.Handler) http.Handler {
 	})
 }
 
-// onlyHosts refuses requests whose Host is not a name of this replica. Otherwise the
-// page of another site could read the status, under a name that it lets point to this
-// machine.
+// onlyHosts refuses requests whose Host is neither an IP address nor a name of this replica.
+// This prevents DNS rebinding: the page of another site, whose name is made to resolve to
+// this machine, could read the status.
 func (p *program) onlyHosts(next http.Handler) http.Handler {
 	names := map[string]bool{"localhost": true}
 	for name := range strings.SplitSeq(p.hosts, ",") {

@@ -122,9 +122,9 @@ func (s *site) watch(ctx context.Context) {
 	}
 }
 
-// collect replaces the latest status twice: at once, by what this replica knows, and then by the
-// same with the new numbers from NATS. If NATS cannot be reached, the numbers of the status before
-// stay, and it returns an error.
+// collect replaces the latest status twice: first with what this replica knows, and then with the
+// new numbers from NATS, too. If NATS cannot be reached, the numbers of the previous status stay,
+// and collect returns an error.
 func (s *site) collect(ctx context.Context) error {
 	before := s.status()
 	now := s.localStatus(before)
@@ -177,7 +177,7 @@ func (s *site) whyNotReady(
 }
 
 // localProfiles returns the profiles for localStatus, in the order of states. Before are the profiles of
-// the status before, none for the first one. They have the same order, because the profiles of a
+// the previous status, nil if there was none. They have the same order, because the profiles of a
 // Follower do not change.
 func (s *site) localProfiles(
 	stats relay.Stats, states []relay.ProfileStatus, before []profile, now time.Time,
@@ -198,7 +198,7 @@ func (s *site) localProfiles(
 		if h, here := held[state.Profile]; here {
 			p.Here, p.Epoch, p.Holder, p.storedHere = true, h.Epoch, s.name, h.Published
 		}
-		if p.mayBeOurs() { // it has no other holder, which alone would know its progress
+		if p.mayBeOurs() { // else only the other holder knows its progress
 			p.began = cmp.Or(was.began, now)
 			p.setProgress(state, s.metrics.waitingUntil(state.Profile), now)
 		}
@@ -332,7 +332,7 @@ func (s *site) readNewest(ctx context.Context, stream jetstream.Stream, row *pro
 // larger one, messages have expired since: it is left out, too.
 func (s *site) rates(now *status, counts []count) {
 	s.history = append(s.history, sample{now.Time, counts})
-	historyPeriod := ratePeriod + s.statusInterval() // one sample more than ratePeriod: it is at least as old as that
+	historyPeriod := ratePeriod + s.statusInterval() // so that the oldest sample is at least ratePeriod old
 	for now.Time.Sub(s.history[0].time) > historyPeriod {
 		s.history = s.history[1:]
 	}

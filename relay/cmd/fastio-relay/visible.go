@@ -65,8 +65,8 @@ func (v *visibility) run(ctx context.Context, patience time.Duration, held func(
 	}
 }
 
-// next returns the profile that was not checked for the longest time, if that was
-// before a time, and otherwise the zero one.
+// next returns the profile whose last check is the oldest, if that check was earlier
+// than before, and otherwise the zero Profile.
 func (v *visibility) next(held []api.Profile, before time.Time) (oldest api.Profile) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
