@@ -38,9 +38,9 @@ type report struct {
 }
 
 // untilInputEnds returns a context that ends with the input, and not with a signal: at
-// Ctrl-C the terminal sends one to all processes, but the replicas have to go on until
-// the process of the command "start" has seen the last events. The input also ends when
-// that process is killed.
+// Ctrl-C the terminal sends a signal to all processes, but the replicas have to go on
+// until the process of the command "start" has seen the last events. The input also ends
+// when that process is killed.
 func untilInputEnds(ctx context.Context, in io.Reader) context.Context {
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	go func() {

@@ -60,7 +60,7 @@ func startDemo(ctx context.Context, dir string, out io.Writer) error {
 	}
 	defer func() { _ = os.RemoveAll(dir) }()
 	d := &demo{dir: dir, board: newBoard(out), fleet: newFleet(), ledger: newLedger()}
-	noLimits := func(o *seed.Options) { o.Limits.Rules = []seed.Limit{} } // nil would be the published ones
+	noLimits := func(o *seed.Options) { o.Limits.Rules = []seed.Limit{} } // nil would mean the published limits
 	d.platform = fastiotest.New(noLimits)
 	web := httptest.NewServer(d.platform)
 	defer web.Close()
@@ -169,7 +169,7 @@ func (d *demo) startReplica(ctx context.Context, name string, processes *sync.Wa
 	if err := cmd.Start(); err != nil {
 		return nil, err
 	}
-	processes.Go(func() { _ = cmd.Wait() }) // one that was killed is shown as lost
+	processes.Go(func() { _ = cmd.Wait() }) // a process that was killed is shown as lost
 	return input, nil
 }
 
