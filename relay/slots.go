@@ -164,8 +164,8 @@ func (v *view) slotsOf(name string) map[int]bool {
 
 // divideProfiles divides profiles among the members. Each member has a list of the profiles that it can
 // follow. Lists has the lists by their IDs; a profile is its profileKey. With several lists, the text
-// ".ID.ID" of a profile names those that have it. Profiles of one slot with the same text are a unit, and
-// go to one member together.
+// ".ID.ID" of a profile has the IDs of the lists that contain it. Profiles of one slot with the same text
+// are a unit, and go to one member together.
 func (v *view) divideProfiles(lists map[string][]string) *shares {
 	s := &shares{members: v.Members, holders: map[place]int{}}
 	ids := v.listIDs()
