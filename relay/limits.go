@@ -420,8 +420,8 @@ func (g *limitGroup) apply(entry jetstream.KeyValueEntry, isRequested bool) {
 	if isDeleted {
 		value = nil
 	}
-	// A value that is older than these Limits has a known age, by the clock of the server. Any other
-	// one is taken as written now.
+	// The age of a value that is older than these Limits is known, by the clock of the server. Any other
+	// value is taken as written now.
 	written := time.Now().Add(-max(0, g.began.Sub(entry.Created())))
 	b, err := decodeBudget(value, g.budget.published, written)
 	// The revision of a record grows, and next never falls. Otherwise the value may be of another record, which
@@ -437,7 +437,7 @@ func (g *limitGroup) apply(entry jetstream.KeyValueEntry, isRequested bool) {
 	}
 }
 
-// forget forgets the value, because the key does not exist. The published windows are not part of it.
+// forget forgets the value, because the key does not exist. It keeps the published windows, which are not in the value.
 func (g *limitGroup) forget() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
