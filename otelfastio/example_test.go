@@ -17,7 +17,7 @@ import (
 
 func Example() {
 	ctx := context.Background()
-	exporter := tracetest.NewInMemoryExporter() // in a program, that of OTLP
+	exporter := tracetest.NewInMemoryExporter() // in a program, use the exporter of OTLP
 	provider := trace.NewTracerProvider(trace.WithSyncer(exporter))
 	server := fastiotest.New()
 	client, err := fastio.New(append(server.ClientOptions(),
