@@ -41,7 +41,7 @@ type Loop struct {
 	reserved Call
 }
 
-// State is that of a [Loop].
+// State is the state of a [Loop].
 type State struct {
 	Class   Class         // of the next call
 	Waited  time.Duration // by the latest call that has started, or by the one that waits if that is longer
@@ -105,8 +105,8 @@ func (l *Loop) Cancel(g *Group) {
 	}
 }
 
-// take returns the call of g that Reserve has kept, and false if there is none. It is then
-// not kept any longer.
+// take returns the call of g that Reserve has kept, which is then kept no longer. It returns
+// false if there is none.
 func (l *Loop) take(g *Group) (c Call, ok bool) {
 	l.locked(func(l *Loop) {
 		if g != nil && l.group == g {

@@ -86,8 +86,8 @@ func (g *Group) endLongWaits() {
 }
 
 // advance starts the callers that may start now, one after the other, and ends waits
-// that are too long. The callers that must wait are informed of their expected starts; at
-// that of the first one an alarm calls advance again. g.mu is held.
+// that are too long. The callers that must wait are informed of their expected starts. At
+// the start of the first caller an alarm calls advance again. g.mu is held.
 func (g *Group) advance() {
 	for g.waits > 0 {
 		now := time.Now()
@@ -127,13 +127,13 @@ func (w *caller) send(o opening) {
 	}
 }
 
-// expectBehind sends the callers behind the first one the expected starts of their calls,
-// each once: they may never be the first, because several can start at the same moment. O is
-// the opening of the first one. If a Retry-After is its reason (refused), it is also that of
-// the callers that start at the same time; those after them wait for a window. Callers whose
-// starts are spread do not.
+// expectBehind sends each caller behind the first one the expected start of its call, once.
+// This cannot wait until a caller is the first, because several can start at the same moment. O
+// is the opening of the first caller. If that waits for a Retry-After (refused), so do the callers
+// that start at the same time; later callers wait for a window. Callers of loops whose starts
+// are spread over a window get no expected start.
 func (g *Group) expectBehind(o opening, now time.Time) {
-	if !o.at.Before(busy) {
+	if !o.at.Before(busy) { // unknown while a running call holds the slot
 		return
 	}
 	before := 0 // callers of the classes before
@@ -153,9 +153,9 @@ func (g *Group) expectBehind(o opening, now time.Time) {
 	}
 }
 
-// expectedStart returns when the windows are expected to have room for the caller with so many
-// others before it, the first of which starts at first. As it is not known how long calls take,
-// each of these, and each that runs, counts as one that ends as soon as it has started.
+// expectedStart returns when the windows are expected to have room for a caller with before
+// other callers in front of it, the first of which starts at first. It is not known how long calls
+// take. So each of their calls, and each that runs now, counts as ended when it starts.
 func (g *Group) expectedStart(before int, first, now time.Time) time.Time {
 	startOf := func(place int) time.Time { // of the caller at that place in the queue
 		for _, callers := range g.waiting {
@@ -172,8 +172,8 @@ func (g *Group) expectedStart(before int, first, now time.Time) time.Time {
 	}
 	previous := at
 	for _, w := range g.windows {
-		size := w.Size + w.Size/1000
-		if before >= w.Max { // the caller Max places before has the slot
+		size := w.Size + w.Size/1000 // the server's clock may run slower
+		if before >= w.Max {         // the caller Max places before has the slot
 			at = times.Later(at, startOf(before-w.Max).Add(size))
 		} else if room := w.mayStart(g.nextCall+uint64(before), now, anyWait); room.Before(busy) { //nolint:gosec // >= 0
 			at = times.Later(at, room)
@@ -199,7 +199,7 @@ func (g *Group) overdue(c Class) bool {
 // countPassed records that a call of class c has started. For each less urgent class with a
 // waiting caller it counts one that has passed it: see overdue.
 func (g *Group) countPassed(c Class) {
-	g.passed[c] = 0 // starts since the last one of c
+	g.passed[c] = 0 // no call has passed the next caller of class c
 	if c == Program && g.spreadOver != nil {
 		return // loops whose starts are spread (classDue) do not wait for calls of the program
 	}
@@ -241,12 +241,12 @@ func (g *Group) nextCaller(now time.Time) (next *caller, at time.Time) {
 	return next, at
 }
 
-// classDue returns when a call of a class may start, apart from the windows. The
-// program may start calls at once. The starts of loops are spread over a long window: each
-// moves paidUntil by the time between two, and the next may precede paidUntil by the time of
-// burst-1, so after a quiet time about burst of them start at once. Without a long window at
-// most mostRunning calls of loops run at a time; one that runs for longer than longestRun no
-// longer counts.
+// classDue returns when a call of class c may start, before the windows are asked. Calls of
+// the program may start at once. Calls of loops are spread over a long window (spreadOver):
+// each start moves paidUntil ahead, and the next call may start burst-1 times leastInterval
+// before paidUntil. So about burst calls start at once after a quiet time. Without a long
+// window, at most mostRunning calls of loops run at a time; a call that runs for longer than
+// longestRun no longer counts.
 func (g *Group) classDue(c Class, now time.Time) time.Time {
 	switch running := len(g.loopCalls); {
 	case c == Program:
@@ -264,8 +264,8 @@ func (g *Group) classDue(c Class, now time.Time) time.Time {
 
 // recordStart records the start of a call. With a long window, calls of loops (of the classes
 // Woken and Rest) are spread over what the calls of Program leave of it: spreadStart records
-// both. Else those of loops are counted while they run (loopCalls). A call of a loop is also
-// in its State.
+// both. Without one, calls of loops are counted while they run (loopCalls). A call of a loop
+// also changes the State of the loop.
 func (g *Group) recordStart(c Call, class Class) {
 	var every time.Duration // between two calls that are spread
 	switch {

@@ -98,7 +98,7 @@ const anyWait = -1
 var busy = time.Unix(1<<40, 0) //nolint:gochecknoglobals // a constant
 
 // New returns a Group with the given windows, the longest last. Calls of loops are
-// spread over that one if it is long. Observe adds other windows.
+// spread over the longest window if that is long. Observe adds other windows.
 func New(windows ...api.RateWindow) *Group {
 	g := new(Group)
 	for _, known := range windows {
@@ -119,7 +119,7 @@ func newWindow(w api.RateWindow) *window {
 	return &window{RateWindow: w, slots: make([]time.Time, w.Max), share: float64(w.Max)}
 }
 
-// window returns the window with a limit of so many calls, nil if there is none.
+// window returns the window with the given limit, nil if there is none.
 func (g *Group) window(limit int) *window {
 	i := slices.IndexFunc(g.windows, func(w *window) bool { return w.Max == limit })
 	if i < 0 {
@@ -223,8 +223,8 @@ func (g *Group) requiredWait(now time.Time) opening {
 
 // tryStart starts the next call if every window has room for it. Else it returns an
 // opening later than now: when there will be room, as far as is known, and whether a
-// Retry-After is the reason. The caller is the first in the queue since firstSince, from
-// when a learned window delays it by maxWait at most. g.mu is held.
+// Retry-After is the reason. A window that is known only from responses (learned) delays the
+// call by maxWait at most, from firstSince on, when its caller became the first. g.mu is held.
 func (g *Group) tryStart(loop *Loop, class Class, now, firstSince time.Time, maxWait time.Duration) (c Call, o opening) {
 	if now.Before(g.opensAt) || now.Before(g.usedUp.opens) {
 		o = g.requiredWait(now)
@@ -254,12 +254,13 @@ func (g *Group) tryStart(loop *Loop, class Class, now, firstSince time.Time, max
 func (w *window) slot(n uint64) *time.Time { return &w.slots[n%uint64(len(w.slots))] }
 
 // mayStart returns when this window has room for call n, or busy while the last call in
-// the slot of n still runs. The caller is the first in the queue since firstSince. From
-// then a learned window delays it by maxWait at most; a negative maxWait is no limit.
+// the slot of n still runs. A window that is known only from responses (learned) delays the
+// call by maxWait at most, from firstSince on, when its caller became the first in the queue.
+// A negative maxWait is no limit.
 //
-// A window that does not slide ends for all its calls together, at announcedEnd. That is
-// used only of a window of more than two roundings: the ends of a shorter one are announced
-// too roughly for observeEnd to notice that it slides.
+// A window that does not slide ends for all its calls together, at announcedEnd. Responses
+// announce ends in whole seconds. So observeEnd cannot notice that a window of at most two
+// roundings slides, and announcedEnd is not used for such a window.
 func (w *window) mayStart(n uint64, firstSince time.Time, maxWait time.Duration) time.Time {
 	lastEnd := *w.slot(n)
 	if lastEnd.Equal(busy) {
@@ -305,9 +306,9 @@ func (g *Group) Release(c Call) {
 	}
 }
 
-// Close starts no call before until, the end of a Retry-After. If the window with the
-// given limit is shared with other clients, a random delay is added, so that they do
-// not start together.
+// Close keeps calls from starting before until, the end of a Retry-After. If the window with
+// the given limit is shared with other clients, a random delay is added, so that they do not
+// start together.
 func (g *Group) Close(until time.Time, limit int) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -320,8 +321,8 @@ func (g *Group) Close(until time.Time, limit int) {
 }
 
 // Full returns the limit of a window announced as used up, and the start of the next one,
-// for the error of a call that a closed group does not start. It returns zero values if the
-// announcement is too old to be trusted and a Retry-After is what closes the group.
+// for the error of a call that a closed group does not start. It returns zero values if a
+// Retry-After closes the group, and the announcement is too old to be trusted.
 func (g *Group) Full() (limit int, until time.Time) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -353,7 +354,7 @@ func (g *Group) Observe(c Call, limit, remaining int, reset time.Time) {
 		return
 	}
 	usedByOthers := limit-remaining > w.ownCalls(c.Started) // else the slots delay the next call enough
-	// A claim replaces an older one of the same window. Of those of several windows the one that ends last is kept.
+	// g.usedUp holds one claim. A new claim replaces it if both are of the same window, or if the new one ends later.
 	replacesClaim := limit == g.usedUp.limit || reset.After(g.usedUp.until)
 	if usedByOthers && replacesClaim {
 		g.recordFull(w, c, reset, now)
@@ -408,10 +409,10 @@ func (g *Group) findOrLearn(limit, remaining int, reset, now time.Time) *window 
 	w := newWindow(api.RateWindow{Max: limit, Size: left})
 	w.learned, w.announced, w.learnedEnd = true, now, reset
 	g.HasLearned.Store(true)
-	// Of the earlier calls, as many as the server counts in the window, with those that run, are recorded as ended
-	// now. The call that was answered counts in any case.
+	// The latest calls are recorded as ended now: as many as the server counts in the window (at least the one that
+	// was answered), and as many as run. If remaining is invalid, the window counts as used up.
 	used := limit
-	if remaining <= limit { // else it is not known
+	if remaining <= limit {
 		used = max(1, limit-remaining) + g.underway
 	}
 	for i := range min(g.nextCall, uint64(len(w.slots)), uint64(used)) { //nolint:gosec // used is positive
@@ -423,9 +424,9 @@ func (g *Group) findOrLearn(limit, remaining int, reset, now time.Time) *window 
 	return w
 }
 
-// Unannounced records that the response to an accepted call announces no window. One that
-// was learned and that no response has announced for trustTime is forgotten: the
-// announcement may have been wrong, and nothing would correct it.
+// Unannounced records that the response to an accepted call announces no window. A window
+// that is known only from responses (learned) is removed when none has announced it for
+// trustTime: the announcement may have been wrong, and nothing would correct it.
 func (g *Group) Unannounced() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -437,11 +438,11 @@ func (g *Group) Unannounced() {
 		}
 		return isForgotten
 	})
-	g.advance() // the calls that wait for it may start
+	g.advance() // the calls that wait for the removed window may start
 }
 
 // correctsSize reports whether the time until an announced reset, the start of the next
-// window, must become the size of a learned one.
+// window, must become the size of w, a learned window.
 //
 // The size is the longest time until a reset. A wrong Date or reset can make it too
 // long; other responses then announce an earlier reset. That may also be the reset of the

@@ -26,8 +26,8 @@ const (
 
 // spreadStart records the start of a call of class c in the spread, and returns the
 // time between two calls of loops (Woken and Rest). A call of a loop moves paidUntil by
-// that time. But a call of Rest that starts while one of Woken waits must not delay that
-// one: its time becomes a debt, by which later calls of loops move paidUntil in parts. A
+// that time. But a call of Rest must not delay a call of Woken that already waits: then the
+// time becomes a debt, by which later calls of loops move paidUntil in parts. A
 // call of Program is added to programRate, the average over the last time (memory), from
 // which loopInterval computes what the program leaves.
 func (g *Group) spreadStart(c Class, now time.Time) (every time.Duration) {
@@ -70,8 +70,8 @@ func (g *Group) loopInterval(now time.Time) time.Duration {
 		}
 		ended = times.Earlier(ended, now) // a call that runs is taken as one that ends now
 		untilFree := float64(ended.Add(w.Size).Sub(now))
-		calls := i + 1                                 // until one needs the slot, with that one
-		reserve := min(w.Max/reservePart, (calls+1)/2) // at most half of them
+		calls := i + 1                                 // up to the one that needs the slot
+		reserve := min(w.Max/reservePart, (calls+1)/2) // at most half of the calls
 		ofLoops := float64(calls-reserve) - programRate*untilFree
 		interval = max(interval, time.Duration(untilFree/max(1, ofLoops)))
 	}
