@@ -26,30 +26,30 @@ const (
 	drainTimeout = time.Second // longer than a new connection takes
 )
 
-// inMemory reports whether content is that of package api whose Read neither blocks nor fails.
+// inMemory reports whether content is in memory: then its Read neither blocks nor fails.
 func inMemory(content io.ReadCloser) bool {
 	m, ok := content.(interface{ InMemory() bool })
 	return ok && m.InMemory()
 }
 
-// A reader is a body whose Read returns when its context ends or it is closed, also while
-// that of its content blocks, for which net/http would wait. The goroutine of such a Read
-// remains until it returns. Close closes content also during a Read, as net/http requires
+// A reader is a body whose Read returns when its context ends or it is closed, even while
+// the Read of content blocks: net/http would wait for that. The goroutine of a blocked Read
+// remains until that returns. Close closes content also during a Read, as net/http requires
 // of a body.
 type reader struct {
 	content io.ReadCloser
 	ctx     context.Context         //nolint:containedctx // of the call
 	end     context.CancelCauseFunc // of ctx
-	buf     []byte                  // of a Read of content, which may end after that of the body
+	buf     []byte                  // for a Read of content, which may end after the Read of the body
 	unread  []byte                  // the part of buf that Read has not returned yet,
 	err     error                   // and the error to return after it
 	reading atomic.Bool             // content
 	closed  atomic.Bool
 }
 
-// newReader returns a body of so many bytes (-1 means unknown) that ends with ctx. Each
-// Read of content needs a goroutine. So the buffer has room for what four Reads of
-// net/http ask for (32 KiB each), if the body is as long: one goroutine fills it for all four.
+// newReader returns a body of size bytes (-1 means unknown) that ends with ctx. Each Read of
+// content needs a goroutine. So the buffer has room for what four Reads of net/http ask for
+// (32 KiB each), if the body is that long: one goroutine fills it for all four.
 func newReader(ctx context.Context, content io.ReadCloser, size int64) *reader {
 	const most = 128 << 10
 	if size < 0 || size > most {
@@ -61,8 +61,8 @@ func newReader(ctx context.Context, content io.ReadCloser, size int64) *reader {
 	return r
 }
 
-// Read reads content in a goroutine, and returns when ctx ends although that Read may
-// still be blocked. So content is read into a buffer of its own, which is copied to p.
+// Read reads content in a goroutine, and returns when ctx ends, even if the Read of content
+// is still blocked. That may write into its buffer later. So it gets r.buf instead of p.
 func (r *reader) Read(p []byte) (n int, err error) {
 	if r.ctx.Err() == nil && len(r.unread) == 0 && r.err == nil {
 		r.reading.Store(true) // closeContent must not wait for this Read
@@ -120,9 +120,9 @@ func newWatchdog() any {
 	return w
 }
 
-// forDrain starts the timer again, for the rest of a body that is not needed. If it has fired,
-// forDrain returns another watchdog of the body: the first one may close it later, and so
-// must not get another body.
+// forDrain starts the timer again, for the rest of a body that is not needed. If the timer has
+// fired, its function may still run and close w.body later, so w must not get another body.
+// Then forDrain returns a new watchdog of this body.
 func (w *watchdog) forDrain() *watchdog {
 	if w.timer.Reset(drainTimeout) {
 		return w
@@ -182,8 +182,8 @@ func (c *Client) growBuffer(buf []byte, limit int64) []byte {
 // largerSize returns the size of the buffer that replaces a full one of the given size:
 // twice that, or four times if that is more than half a MiB. Large buffers grow faster
 // because each growth copies the text, and the part that is never written takes no
-// memory. If the growth after it could pass the limit, it is limit+1, with which a buffer
-// need not grow again.
+// memory. If a buffer of that size could pass the limit when it grows again, the size is
+// limit+1 instead, so that the buffer need not grow again.
 func largerSize(size, limit int64) int64 {
 	const large = 512 << 10
 	if size > large {

@@ -345,7 +345,7 @@ func (x *exchange) fillAttempt(req *http.Request) {
 			h["User-Agent"] = slices.Clone(x.client.agent)
 		}
 	}
-	req.Header, req.TransferEncoding = h, nil // middleware may have set the latter
+	req.Header, req.TransferEncoding = h, nil // middleware may have set TransferEncoding
 	req.Body, req.ContentLength = x.content, x.size
 	if x.content != nil && !inMemory(x.content) {
 		x.blockingBody = newReader(req.Context(), x.content, x.size)
@@ -364,8 +364,8 @@ func (s *sender) RoundTrip(req *http.Request) (*http.Response, error) {
 	}
 	req.Host = req.URL.Host // empty until now, because http.Client would copy the URL
 	began := time.Now()
-	// The sum of the waits that servers have required, requiredWaits, must not exceed MaxWait. planWait has
-	// added the last Retry-After to it, but the wait itself is that of Acquire, of which only the rest is added.
+	// The sum of the waits that servers have required, requiredWaits, must not exceed MaxWait. It includes the last
+	// Retry-After (planWait) before Acquire waits for that. So only a longer wait adds to it, by the difference.
 	lastRetryAfter := x.retryAfter
 	x.retryAfter = 0
 	maxWait := x.options.MaxWait // negative means without a limit
@@ -400,7 +400,7 @@ func (s *sender) sendInSlot(slot ratelimit.Call, x *exchange, req *http.Request)
 	defer x.group.Release(slot)
 	shared := x.client.cfg.Limiter
 	if shared != nil {
-		x.tellLimiter(x.rate) // of a 429 that middleware repeats
+		x.tellLimiter(x.rate) // reports the end of the last send, a 429 after which middleware sends again
 		timer := x.logLimiter(req.Context())
 		err = shared.Acquire(req.Context(), x.group.name)
 		timer.Stop()
@@ -454,7 +454,7 @@ func (x *exchange) sign(req *http.Request) (*http.Request, error) {
 		credential = cached.header
 	}
 	signed := req
-	if c.cfg.Middleware != nil { // it may retain the request, without the credential
+	if c.cfg.Middleware != nil { // it may keep req, which must not contain the credential
 		signed = req.Clone(req.Context())
 	}
 	if credential != nil {
@@ -513,7 +513,7 @@ func decide(ctx context.Context, resp *http.Response, err error) (bool, error) {
 	default:
 		x.failure = x.read(ctx, resp)
 	}
-	if x.admitted { // middleware has returned something else than the 429
+	if x.admitted { // the last send got a 429, which middleware has replaced: read has not reported it
 		x.tellLimiter(x.rate)
 	}
 	if x.client.cfg.Logger != nil {
@@ -634,8 +634,8 @@ func (x *exchange) mayRetry(ctx context.Context) bool {
 }
 
 // planWait sets x.wait, the delay of the next attempt: the longer one of the backoff
-// and a Retry-After. After a 429 it is the time until the rate group opens. Then again does
-// not wait before the next attempt, because RoundTrip waits for the group.
+// and a Retry-After. After a 429 it is the time until the rate group opens, for which
+// RoundTrip waits before the next attempt.
 //
 // It returns false if there can be no next attempt: the waits that the server has
 // required exceed maxWait of the call, whose error is then e, or the delay exceeds its
@@ -764,8 +764,8 @@ func (x *exchange) decode(out any) error {
 	return nil
 }
 
-// decodeText sets out to the unchanged body. Of a response in Markdown, as WithOutput
-// requests it, it returns the error that the body reports.
+// decodeText sets out to the unchanged body. If Markdown was requested (WithOutput), and the
+// body reports a failure, decodeText returns that as an error.
 func (x *exchange) decodeText(out *string) error {
 	if slices.Contains(x.options.Output, markdown) {
 		if _, refused := decode.Unwrap(x.body); refused || decode.FailedMarkdown(x.body) {
@@ -796,7 +796,7 @@ func (x *exchange) decodePlain(out any) error {
 // followRedirect requests the address of a redirect, x.redirectTo, without credentials,
 // and replaces x.response by its response. The address is a secret, and the response
 // may contain secrets: an error has only the status. https is required, unless the
-// platform itself uses http. The timeout of an attempt applies to it as well.
+// platform itself uses http. The timeout of an attempt applies to this request as well.
 func (x *exchange) followRedirect(ctx context.Context) error {
 	origin, client := x.client.Network()
 	client.Timeout = x.client.timeout

@@ -11,8 +11,8 @@ import (
 // maxPlaces is the most members that a client reports.
 const maxPlaces = 1000
 
-// noteDrift remembers a difference of that kind, and reports whether it is new. Each is
-// reported once; after maxPlaces places no other place is reported.
+// noteDrift remembers a difference of a kind at a place, and reports whether it is new. After
+// maxPlaces places, a difference at any other place does not count as new.
 func (c *Client) noteDrift(at drift.Place, kind drift.Kind) (isNew bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -20,13 +20,13 @@ import (
 // callError adds the operation to an error and wraps it.
 type callError struct {
 	op   string
-	text string // in place of that of err, which may contain a secret; "" if it may be shown
+	text string // in place of the text of err, which may contain a secret; "" if that may be shown
 	err  error
-	last error // error of the attempt before; may be nil
+	last error // failure of the last attempt, or the refusal that closed the rate group; may be nil
 }
 
-// Error returns the operation, the text of the error, and the error of the attempt
-// before. If e.text is set, it replaces the text of e.err, which may contain a secret.
+// Error returns the operation, the text of the error, and that of the failure before it
+// (last). If e.text is set, it replaces the text of e.err, which may contain a secret.
 func (e *callError) Error() string {
 	s := "fastio: " + e.op + ": " + cmp.Or(e.text, call.Within(e.op, e.err))
 	if e.last != nil {
@@ -35,7 +35,7 @@ func (e *callError) Error() string {
 	return s
 }
 
-// Unwrap returns the error and that of the attempt before.
+// Unwrap returns the error, and the failure before it (last) if there was one.
 func (e *callError) Unwrap() []error {
 	if e.last == nil {
 		return []error{e.err}
@@ -88,7 +88,7 @@ func (x *exchange) refusal() *api.Error {
 	e.Op, e.Status, e.Attempts = x.request.Op, x.response.StatusCode, x.attempt
 	e.RequestID = secrets.Text(x.response.Header.Get("X-Request-Id"))
 	e.Body = bytes.Clone(body[:min(len(body), maxError)])                       // masks may be longer than the secrets
-	delay := cmp.Or(e.Rate.RetryAfter, retryAfter(x.response, &x.client.clock)) // that of the body has precedence
+	delay := cmp.Or(e.Rate.RetryAfter, retryAfter(x.response, &x.client.clock)) // the body has precedence
 	e.Rate = x.rate
 	e.Rate.RetryAfter = delay
 	hasStatusOfSuccess := e.Status < http.StatusMultipleChoices // then the body reports a failure
@@ -101,7 +101,7 @@ func (x *exchange) refusal() *api.Error {
 	}
 	if e.Status == http.StatusUnauthorized && !e.Is(api.ErrUnavailable) {
 		noCredential := x.token.AccessToken.IsZero() && x.request.Credential.IsZero()
-		e.Unauthenticated = noCredential || provesInvalidToken(e) || x.token.Expired() // else it lacks the right
+		e.Unauthenticated = noCredential || provesInvalidToken(e) || x.token.Expired() // else it lacks a permission
 	}
 	if e.Status == http.StatusTooManyRequests {
 		x.recordRefusal(e)
@@ -125,7 +125,7 @@ func (x *exchange) recordRefusal(e *api.Error) {
 
 // withOp adds the operation to an error, and the failure of the last attempt if there
 // was one. If the call did not start because its rate group is closed, it returns the
-// refusal that closed the group. If the wait for that exceeds the deadline of the call,
+// refusal that closed the group. If the group opens only after the deadline of the call,
 // it returns context.DeadlineExceeded with that refusal.
 func (x *exchange) withOp(err error) error {
 	err = redact.Cause(err)

@@ -68,8 +68,8 @@ func (x *exchange) reportWait(ctx context.Context, began time.Time) ratelimit.Wa
 // longWait is the shortest wait that is logged at info level.
 const longWait = 2 * time.Second
 
-// observeWait reports a wait that begins now to the hooks. It logs the total of that and
-// of the time for which the call has been queued before, at info level from longWait on.
+// observeWait reports a wait that begins now to the hooks. It logs the sum of this wait and
+// the time for which the call has been queued before, at info level from longWait on.
 func (x *exchange) observeWait(ctx context.Context, reason api.WaitReason, queued, wait time.Duration) {
 	w := api.WaitEvent{Op: x.request.Op, Group: x.group.name, Reason: reason, Wait: wait}
 	level := slog.LevelDebug
@@ -85,7 +85,7 @@ func (x *exchange) observeWait(ctx context.Context, reason api.WaitReason, queue
 
 // logLimiter returns a timer that logs that the call waits for the Limiter of [Config],
 // after longWait, unless it is stopped before: how long such a wait takes is not known
-// at its begin.
+// in advance.
 func (x *exchange) logLimiter(ctx context.Context) *time.Timer {
 	return time.AfterFunc(longWait, func() {
 		x.client.Logger().LogAttrs(ctx, slog.LevelInfo, "fastio wait", slog.String("op", x.request.Op),

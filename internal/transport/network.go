@@ -36,8 +36,8 @@ type sender struct {
 	identity  []string      // their TransferEncoding
 }
 
-// newSender returns the last step of the pipeline. Only a transport of net/http can be
-// traced; h2c is its HTTP/2 without TLS.
+// newSender returns the last step of the pipeline. Only an [http.Transport] (netHTTP) can be
+// traced; h2c reports whether it uses HTTP/2 without TLS.
 func newSender(network http.RoundTripper) *sender {
 	s := &sender{network: network}
 	s.emptyBody, s.identity = io.NopCloser(http.NoBody), []string{"identity"} // made once for all requests
@@ -71,7 +71,7 @@ func (s *sender) sendOnce(x *exchange, req *http.Request) (*http.Response, error
 		network = withoutIdle(s.netHTTP)
 	}
 	resp, err := network.RoundTrip(req)
-	unprocessed := false // for certain
+	unprocessed := false // whether the server has certainly not processed the request
 	switch {
 	case err != nil:
 		lost := w.classify(err)
@@ -104,9 +104,9 @@ func withoutIdle(t *http.Transport) *http.Transport {
 
 // unrepeatable returns the request in a form that net/http cannot retry: with a body
 // that cannot be read again. A request without a body gets an empty one. In HTTP/2 that
-// costs a frame. So there a request that may be sent again has none, and w stops the
-// retry. In any case w records the connection; it is nil for another transport than
-// that of net/http.
+// body costs a frame. So there a request that may be sent again has none, and w stops the
+// retry. In any case w records the connection. w is nil unless the transport is that of
+// net/http.
 //
 // The context of the request has the timeout of an attempt. cancel ends it, and is nil if
 // there is nothing to end.
@@ -263,8 +263,8 @@ func newNetwork() *http.Transport {
 }
 
 // fixLocation keeps the address of a redirect that may be followed to another origin in
-// x.redirectTo. It deletes the Location of such a call, because it is a secret, and one
-// that is invalid, because the error of net/http would contain it.
+// x.redirectTo. It deletes the Location of a request with Hop, because the address is a
+// secret, and an invalid Location, because the error of net/http would contain it.
 func (x *exchange) fixLocation(resp *http.Response) {
 	to, err := resp.Location()
 	x.redirectTo = nil

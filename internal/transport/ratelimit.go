@@ -48,7 +48,7 @@ func (x *exchange) observeRate(resp *http.Response, slot ratelimit.Call) {
 }
 
 // tellLimiter reports the end of a request to the Limiter of the program that has admitted
-// it, if that has not learned of it yet: it must do so once for each request.
+// it. The Limiter must get one report for each request: admitted is false after that.
 func (x *exchange) tellLimiter(limit api.RateLimit) {
 	if x.admitted {
 		x.admitted = false
@@ -131,7 +131,7 @@ const (
 
 // rateOf returns the rate window that a response announces, with the given limit, or a
 // zero RateLimit if a number is missing or invalid. Reset is by the local clock, zero
-// if it is unknown or later than any window ends.
+// if it is unknown or more than longestWindow away.
 func rateOf(announced string, h http.Header, clock *servertime.Clock) api.RateLimit {
 	limit, err := strconv.Atoi(strings.TrimSpace(announced))
 	remaining, errRemaining := strconv.Atoi(strings.TrimSpace(cmp.Or(h.Get(headerAvail), h.Get(headerAvailOld))))

@@ -41,8 +41,8 @@ func applyOptions(r *api.Request, o *api.CallOptions) (url.Values, error) {
 
 // completeRequest returns a copy of a request that was made without an operation, as
 // programs make them: with the operation of its endpoint, and with what the options
-// WithQuery and WithReplay add. These options are only for such a request. For one with
-// an operation, which accept passes on only with such an option, it returns an error.
+// WithQuery and WithReplay add. For a request with an operation it returns an error: accept
+// passes that on only with one of these options, which must not be used with an operation.
 func completeRequest(r *api.Request, o *api.CallOptions) (*api.Request, error) {
 	if r.Op != "" {
 		field := "WithQuery"
@@ -142,8 +142,8 @@ func controlAt(s string) string {
 }
 
 // withOutput returns the query with the output parameter, a comma-separated list
-// without duplicates of which one member at most may be a level of detail. Endpoints
-// whose response is a file or of OAuth refuse it.
+// without duplicates of which one member at most may be a level of detail. It returns an
+// error for an endpoint of OAuth, and for one whose response is a file.
 func withOutput(r *api.Request, output []api.Output) (url.Values, error) {
 	for _, noRecord := range []string{"/oauth/", "/read/", "/download/"} {
 		if strings.Contains(r.Path.Template(), noRecord) {
