@@ -127,7 +127,7 @@ func defaultBrowser(ctx context.Context) string {
 	ctx, cancel := context.WithTimeout(ctx, settleTime)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, "xdg-settings", "get", "default-web-browser")
-	cmd.WaitDelay = afterContext // for programs that it has started
+	cmd.WaitDelay = afterContext // a program that it has started may keep its output open
 	name, err := cmd.Output()
 	if err != nil {
 		return ""

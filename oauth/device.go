@@ -193,7 +193,7 @@ func (s *signIn) poll(ctx context.Context, d *deviceAuthorization) (*Token, erro
 	}
 }
 
-// pollOnce requests the token once. Until the user has answered, that fails.
+// pollOnce requests the token once. It fails until the user has answered.
 func (s *signIn) pollOnce(
 	ctx context.Context, service *Service, d *deviceAuthorization, opts ...api.CallOption,
 ) (*Token, error) {

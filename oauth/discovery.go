@@ -38,7 +38,7 @@ func (e *IssuerError) Error() string {
 }
 
 // discover returns the authorization server of the platform and its endpoints, as its
-// metadata name them. If it publishes none, that is an empty server, which has the
+// metadata name them. Without metadata it returns an empty server, which has the
 // documented paths. It returns an [*IssuerError] if only metadata of another issuer were
 // found.
 func (c *Config) discover(ctx context.Context, base transport.Base, pipeline *transport.Client) (server, error) {
@@ -128,8 +128,8 @@ func (c *Config) metadataOf(
 
 // hasNoMetadata reports whether the response to a request for metadata means that there
 // are none. Servers and gateways have many responses for a path that they do not know,
-// such as 403, a redirect to a page for people, or such a page. An outage does not mean
-// it.
+// such as 403, a page for people, or a redirect to one. An outage does not mean that there
+// are none.
 func hasNoMetadata(err error, raw *api.Response) bool {
 	if _, refused := errors.AsType[*api.Error](err); refused {
 		return !outage(err)
@@ -159,9 +159,9 @@ func withoutSlash(issuer string) string {
 	return bare
 }
 
-// serverOf returns the endpoints that metadata name. Those left out have the documented
-// paths, except that of devices, which has none: a server without it has no sign-in by
-// device. It refuses a server whose list of code challenges has no S256.
+// serverOf returns the endpoints that metadata name. An endpoint that is left out has its
+// documented path, except for the device endpoint, which has none: without it there is no
+// sign-in by device. It refuses a server whose list of code challenges has no S256.
 func (c *Config) serverOf(m *ServerMetadata, platform transport.Base) (server, error) {
 	if len(m.CodeChallengeMethods) > 0 && !slices.Contains(m.CodeChallengeMethods, "S256") {
 		return server{}, errors.New("fastio: oauth: the authorization server does not offer the code challenge S256")

@@ -99,8 +99,8 @@ func LoginIfNeeded(ctx context.Context, c Config) (*Source, *Grant, error) {
 	return loginIfNeeded(ctx, c, machine{listenLoopback, systemOpener()})
 }
 
-// loginIfNeeded returns the source of a stored token that is still good, else
-// that of a login, and the grant.
+// loginIfNeeded returns the source of the stored token, and the grant. It calls
+// login before if there is no token, or none that is still good.
 func loginIfNeeded(ctx context.Context, c Config, m machine) (*Source, *Grant, error) {
 	const op = "oauth.LoginIfNeeded"
 	if c.Store == nil {
@@ -171,8 +171,8 @@ func login(ctx context.Context, c Config, m machine) (*Grant, error) {
 }
 
 // listen returns the listener for the redirect, or nil for a sign-in with a code: if that is
-// possible, and no browser or no port can be opened on this machine. Without a code it is an
-// error that no port can be opened, or no browser unless ShowURL shows the user the URL.
+// possible, and no browser or no port can be opened on this machine. If no code is possible, it
+// returns an error without a port, and without both a browser and ShowURL.
 func listen(ctx context.Context, c Config, op string, m machine) (net.Listener, error) {
 	headless := c.OpenMode == OpenModeNone || c.OpenBrowser == nil && !m.browser.possible()
 	offersCode := c.Prompt != nil || c.ShowDeviceCode != nil

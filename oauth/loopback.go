@@ -160,7 +160,7 @@ func (r *receiver) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 }
 
 // isPrefetch reports whether a request is a prefetch of the browser, which sends
-// another one when the user opens the page.
+// another request when the user opens the page.
 func isPrefetch(req *http.Request) bool {
 	for _, name := range []string{"Sec-Purpose", "Purpose", "X-Purpose", "X-Moz"} {
 		purpose := strings.ToLower(req.Header.Get(name))
@@ -203,8 +203,8 @@ func (r *receiver) receive(w http.ResponseWriter, req *http.Request) {
 }
 
 // showOutcome responds to the redirect with a page that shows the outcome of
-// the sign-in. If that is not decided in time, the page shows that it waits,
-// and reloads.
+// the sign-in. If the outcome is not decided within the time hold, the page shows
+// that it waits, and reloads.
 func (r *receiver) showOutcome(w http.ResponseWriter, req *http.Request, hold time.Duration) {
 	if c, ok := req.Context().Value(connKey{}).(*boundedConn); ok {
 		c.keep.Store(true) // it is not closed to make room for another one

@@ -78,8 +78,8 @@ func (a adapted) Refresh(ctx context.Context, refused api.Token) (api.Token, err
 
 func (f oauth2Func) Token() (*oauth2.Token, error) { return f() }
 
-// fromOAuth2 converts a token or an error of package oauth2. The text of such
-// an error shows the body of the response, that of the converted one does not.
+// fromOAuth2 converts a token or an error of package oauth2. The text of an
+// [*oauth2.RetrieveError] shows the body of the response; that of a retrieveError does not.
 func fromOAuth2(t *oauth2.Token, err error) (api.Token, error) {
 	switch refusal, refused := errors.AsType[*oauth2.RetrieveError](err); {
 	case refused:
@@ -145,7 +145,7 @@ func (s *shared) refresh(ctx context.Context, refused api.Token) (api.Token, err
 }
 
 // joinRequest joins the running request for a token, or starts one, and returns its
-// result. Only a request that it starts replaces the refused token.
+// result. A request that ran already may return the refused token.
 func (s *shared) joinRequest(ctx context.Context, refused api.Secret) (api.Token, error) {
 	if err := ctx.Err(); err != nil {
 		return api.Token{}, err
@@ -167,8 +167,8 @@ func (s *shared) joinRequest(ctx context.Context, refused api.Secret) (api.Token
 }
 
 // requestToken requests a token from the source, for all callers that wait for the
-// request. If the source returns the refused token again, which it has cached, it is
-// replaced.
+// request. If the source returns the refused token again, from its cache, replaceCached
+// gets another one.
 func (s *shared) requestToken(request *tokenRequest) {
 	request.token, request.err = fromOAuth2(s.src.Token())
 	if request.err == nil && request.token.AccessToken == request.refused {
@@ -192,8 +192,8 @@ func withoutCache(src oauth2.TokenSource) oauth2.TokenSource {
 }
 
 // replaceCached gets a new token in place of one that the server has refused and src has
-// cached. It does so once for a refused token: one that src returns again is final. After
-// a failure it waits for a backoff.
+// cached. It does so once for a refused token: if src returns that again, the refusal is
+// final. After a failure it waits for a backoff.
 func (s *shared) replaceCached(refused api.Secret) (api.Token, error) {
 	wasReplaced := s.replaced == refused
 	if wasReplaced || !isReuseSource(s.src) {

@@ -96,7 +96,7 @@ func (h refreshHistory) succeeded(sameRefreshToken bool) refreshHistory {
 }
 
 // replaceToken sets a new token, and the platform and the server that have issued it.
-// What is known of how the same server refreshes tokens is kept.
+// If that is the same server as before, what is known of how it refreshes tokens is kept.
 func (r *record) replaceToken(address string, by server, token *tokenRecord) {
 	history := refreshHistory{}
 	if r.Address == address && r.Server.Issuer == by.Issuer {
@@ -109,7 +109,7 @@ func (r *record) replaceToken(address string, by server, token *tokenRecord) {
 func newTokenRecord(t *Token, clientID, resource string) *tokenRecord {
 	return &tokenRecord{
 		AccessToken: stored{t.AccessToken}, RefreshToken: stored{t.RefreshToken},
-		Issued: time.Now().Round(0), Expiry: t.Expiry,
+		Issued: time.Now().Round(0), Expiry: t.Expiry, // without a monotonic clock, as in the store
 		Scope: t.Scope, Scopes: t.Scopes, ClientID: clientID, Resource: resource,
 	}
 }
@@ -248,7 +248,7 @@ func Save(ctx context.Context, c Config, t *Token) error {
 	if err != nil {
 		return err
 	}
-	return runUntilAbandoned(ctx, func() error {
+	return runUntilAbandoned(ctx, func() error { // an empty server has the documented paths
 		return c.replaceToken(ctx, base.String(), server{}, newTokenRecord(t, c.ClientID, c.Resource))
 	})
 }

@@ -352,7 +352,7 @@ func (s *signIn) forgetClientIfSuspect(ctx context.Context) {
 }
 
 // forgetClient removes the registration from the store, so that the next sign-in
-// registers the program again. If that fails, a later sign-in tries it again. A client
+// registers the program again. If the store fails, a later sign-in removes it. A client
 // id of the configuration is not in the store.
 func (s *signIn) forgetClient(ctx context.Context) {
 	if s.Store == nil || s.ClientID != "" {

@@ -48,8 +48,8 @@ var _ api.Refresher = (*Source)(nil)
 //
 // Tokens are cached. A token is refreshed five minutes before it expires, or after
 // the server has refused it: once for all goroutines and processes that share the
-// store. Concurrent callers share the error of a failed refresh. It is retried after
-// a backoff of 1 to 30 seconds; until then the old token is returned while it is
+// store. Concurrent callers share the error of a failed refresh. The refresh is retried
+// after a backoff of 1 to 30 seconds; until then the old token is returned while it is
 // valid. A call waits for the refresh of another process until its context is done,
 // but two minutes at most.
 //
@@ -203,8 +203,8 @@ func (s *Source) joinCall(ctx context.Context) (*refreshCall, *answer) {
 	return s.running, nil
 }
 
-// leaveCall is called by a caller that does not wait for the refreshCall any more. The
-// last one cancels it.
+// leaveCall is called by a caller that stops waiting for c. If no other caller waits, it
+// cancels the fetch of the token.
 func (s *Source) leaveCall(c *refreshCall) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -214,9 +214,9 @@ func (s *Source) leaveCall(c *refreshCall) {
 	}
 }
 
-// fetchForCall fetches the token for all callers that wait for c. The last one that leaves
-// cancels ctx. An error after that is abandoned: those that have joined meanwhile start
-// another call. A token is kept for the next callers.
+// fetchForCall fetches the token for all callers that wait for c. The last caller that leaves
+// cancels ctx. An error after that may be one of the cancellation: callers that have joined
+// since do not get it (abandoned), but start another call. A token is kept in any case.
 func (s *Source) fetchForCall(ctx context.Context, c *refreshCall, refused api.Secret) {
 	defer c.cancelFetch()
 	a := s.fetch(ctx, refused)
@@ -272,7 +272,7 @@ func (s *Source) recheckAt(t *tokenRecord) time.Time {
 }
 
 // answerFailure completes the answer of fetch after a failure: with the last token until it
-// expires, unless that is the refused one, else with the error. The answer is used until the
+// expires, if the token may still be used, else with the error. The answer is used until the
 // next look at the store or attempt of a refresh.
 func (s *Source) answerFailure(a *answer, err error, refused api.Secret) {
 	a.until = time.Now().Add(recheck)
@@ -373,8 +373,8 @@ const (
 
 func (b *backoff) lasts() bool { return b.err != nil && time.Now().Before(b.retry) }
 
-// fail starts a delay after a failed refresh: longer after each failure, and at
-// least the Retry-After of err, but of that at most retryAfterMax.
+// fail starts a delay after a failed refresh. It is longer after each failure, and at
+// least the Retry-After of err, of which at most retryAfterMax counts.
 func (b *backoff) fail(err error) {
 	b.err = err
 	b.failures++
@@ -436,9 +436,9 @@ func (r *record) hasUnrecordedEnd(refused api.Secret) bool {
 //
 // A lost response is harmless if the server is known to return the same refresh token
 // (KeepsToken). A server that rotates refresh tokens treats a second use as theft, and ends
-// the session. But without a refresh the session is over too. So the token is sent once
-// more. While the access token is still good, that is done after lostPause: in an outage,
-// the response to an immediate send would be lost as well.
+// the session. But without a refresh the session is over too. So the refresh token is sent
+// once more. While the access token is still good, that waits until lostPause has passed: in
+// an outage, the response to an immediate send would be lost as well.
 func (r *record) mustNotRefresh(refused api.Secret) error {
 	if err := r.cannotRefresh(); err != nil {
 		return err
@@ -513,13 +513,13 @@ func (s *Source) refresh(ctx context.Context, refused api.Secret, longest time.D
 	return r.record, err
 }
 
-// exchange sends the refresh token and stores the new token. It saves the record
-// before, with the refresh marked as pending, and after, with the outcome. If the
-// process is killed in between, the next one knows that the refresh token was sent.
+// exchange sends the refresh token and stores the new token. It saves the record before the
+// request, with the refresh marked as pending, and after it, with the outcome. If this process
+// is killed in between, the next process knows that the refresh token was sent.
 // After a lost response, which proves nothing, the refresh stays pending.
 func (s *Source) exchange(ctx context.Context, r *lockedRecord) error {
 	service, done, err := s.config.serviceAt(r.Server.Token)
-	if err != nil { // the endpoint, which this Config or version does not allow
+	if err != nil { // this Config, or this version of the SDK, does not allow the endpoint
 		return fmt.Errorf("%w: %w", signInAgain("the stored token endpoint cannot be used"), call.Shortened("oauth", err))
 	}
 	defer done()
@@ -528,7 +528,7 @@ func (s *Source) exchange(ctx context.Context, r *lockedRecord) error {
 	if err := r.save(ctx); err != nil {
 		return err
 	}
-	// The response has the only new token, so that a canceled caller does not end it.
+	// A caller that is canceled must not end the request: only its response has the new token.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), requestTime)
 	defer cancel()
 	var sending requestTrace
@@ -549,9 +549,9 @@ func (s *Source) exchange(ctx context.Context, r *lockedRecord) error {
 }
 
 // noteFailure changes the record after a refresh that has failed with err. R.Refresh still
-// says that the refresh is pending: if its outcome is known, the history goes on from the
-// one before. It returns false, and changes nothing, if the response was lost: then it is
-// not known whether the server has used the refresh token.
+// says that the refresh is pending. If the outcome is known, R.Refresh becomes what follows from
+// before, the history before the refresh. If the response was lost, it is not known whether the
+// server has used the refresh token: then noteFailure changes nothing and returns false.
 func (r *record) noteFailure(before refreshHistory, err error, notSent bool) (outcomeIsKnown bool) {
 	refusal, refused := errors.AsType[*Error](err)
 	clientIsUnknown := refused && unknownClient(refusal)
@@ -660,12 +660,12 @@ type signer struct {
 }
 
 // RoundTrip sends a request, with a token if it is for the platform. If the response
-// proves the token invalid, the request is sent once more with a new one, unless its
-// body can be read only once.
+// proves the token invalid, the request is sent once more with another token, unless
+// its body can be read only once.
 func (t *signer) RoundTrip(req *http.Request) (*http.Response, error) {
 	base, err := t.source.config.baseOfTokens("oauth.Source.HTTPClient")
 	isForPlatform := req.URL.Scheme == base.Scheme && req.URL.Host == base.Host
-	platformIsKnown := base.Host != "" // also if err is that no token must be sent there
+	platformIsKnown := base.Host != "" // err may only say that no token must be sent there
 	if platformIsKnown && !isForPlatform {
 		return t.next.RoundTrip(req)
 	}

@@ -257,8 +257,8 @@ func (r *registry) unregister(key uint64) {
 	r.dropUnused(key)
 }
 
-// dropUnused removes the counter for a key if no source needs it. The caller holds the
-// mutex.
+// dropUnused removes the counter for a key if no source uses it. While a token that was signed
+// out is stored, the counter stays for sources that are created later. The caller holds the mutex.
 func (r *registry) dropUnused(key uint64) {
 	if c := r.counters[key]; c.sources == 0 && !c.signedOutIsStored.Load() {
 		delete(r.counters, key)
@@ -360,9 +360,9 @@ func (s *MemoryStore) version(account string) version {
 //
 // A program that changes its KeyStore, for example from a [KeyFile] to the keyring of the
 // system, sets Former to the one before. A file that the key of Keys does not decrypt is
-// decrypted with that of Former, and the next save encrypts it with that of Keys: so
-// the tokens move, and Former is not used any more. Until then an error of Former, such
-// as that of a keyring that is locked, is one of the store.
+// decrypted with the key of Former, and the next save encrypts it with the key of Keys:
+// so the tokens move, and Former is not used any more. Until then an error of Former, for
+// example of a keyring that is locked, is an error of the store.
 //
 // The lock of one account does not lock another.
 type FileStore struct {
@@ -539,8 +539,8 @@ func lockName(account string) string {
 	return hex.EncodeToString(digest[:8])
 }
 
-// save replaces the record of an account, which the caller knows as it read or saved it
-// before. If it has changed since, as after a Reset or the removal of the lock file, save
+// save replaces the record of an account. Known is the record as the caller has last read or
+// saved it. If the stored one differs, as after a Reset or the removal of the lock file, save
 // fails: the change must not be undone.
 func (s FileStore) save(ctx context.Context, keys fileKeys, account string, known, record []byte) error {
 	var contentErr error // kept, because storeError is only for the errors of the file itself

@@ -177,8 +177,9 @@ func (l *lifetime) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 	return err
 }
 
-// JSONType implements decode.Variant. It returns nil for a number and a text, which
-// UnmarshalJSONFrom reads. Values of any other kind are reported: a number was expected.
+// JSONType implements decode.Variant, for the report of values of another kind. A number and
+// a string are never reported (nil), because UnmarshalJSONFrom reads them. Any other value is
+// reported: a number was expected.
 func (*lifetime) JSONType(kind jsontext.Kind) reflect.Type {
 	if kind == '"' || kind == '0' {
 		return nil
@@ -370,8 +371,9 @@ func (g *grantedScopes) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 	return err
 }
 
-// JSONType implements decode.Variant. It returns nil for a text, which UnmarshalJSONFrom
-// reads as a list. A value of any other kind is reported unless it is a list of texts.
+// JSONType implements decode.Variant, for the report of values of another kind. A string is
+// never reported (nil), because UnmarshalJSONFrom reads it as a list. Any other value is
+// reported unless it is a list of strings.
 func (*grantedScopes) JSONType(kind jsontext.Kind) reflect.Type {
 	if kind == '"' {
 		return nil
@@ -457,6 +459,6 @@ func text(v jsontext.Value) string {
 	if v.Kind() != '"' {
 		return string(v)
 	}
-	b, _ := jsontext.AppendUnquote(nil, v) // as far as it is UTF-8
+	b, _ := jsontext.AppendUnquote(nil, v) // its only error is for invalid UTF-8, which it replaces
 	return string(b)
 }
