@@ -43,8 +43,8 @@ func (c *config) apply(opts []Option) error {
 	return nil
 }
 
-// base returns the base URL of the platform. The tokens of a source are sent to no other
-// than its own.
+// base returns the base URL of the platform. It returns an error if the tokens of an
+// [oauth.Source] would be sent to another platform than its own.
 func (c *config) base() (transport.Base, error) {
 	base, err := transport.ParseBase(*cmp.Or(c.address, new(DefaultBaseURL)))
 	if err != nil {
@@ -66,7 +66,7 @@ func (c *config) base() (transport.Base, error) {
 	if c.prefix != nil {
 		base.Prefix = *c.prefix
 	}
-	if c.Tokens != nil && !isSource && base.Exposed() && !c.plainHTTP { // baseOf checks that of a Source
+	if c.Tokens != nil && !isSource && base.Exposed() && !c.plainHTTP { // baseOf has checked a Source
 		const text = "fastio: WithBaseURL: http to %s would send the credential unencrypted: use https or WithPlainHTTP"
 		return base, fmt.Errorf(text, base.Host)
 	}
@@ -180,8 +180,8 @@ func WithHTTPClient(client *http.Client) Option {
 // of next sends it only if nothing of it was sent before, or if the response was a 401 or
 // 429; else it returns an error. If middleware returns another error than that of next,
 // the Client does not retry such a write, because it may have been sent. Middleware must
-// not send requests other than by next, nor call next concurrently for one request, as to
-// send it twice and take the faster response.
+// not send requests other than by next, nor call next concurrently for one request, for
+// example to send it twice and take the faster response.
 func WithMiddleware(wrap ...func(next http.RoundTripper) http.RoundTripper) Option {
 	return func(c *config) error {
 		for _, w := range wrap {
@@ -206,7 +206,7 @@ func WithHooks(hooks api.Hooks) Option {
 //
 // Each kind of difference of a member is reported once, for at most 1,000 members of a client.
 // Report runs in the goroutine of the call, which blocks until it returns, and may run
-// concurrently. Its panics are recovered. A further use of the option adds to it.
+// concurrently. Its panics are recovered. A further use of the option adds a function.
 //
 // Successful responses in JSON that a method decodes are compared, which takes about as long
 // as the decoding. Of a list the first 100 elements and every hundredth after them are

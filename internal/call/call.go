@@ -42,11 +42,11 @@ func One[T any](ctx context.Context, c api.Caller, r *api.Request, member string
 	return &e.Data, nil
 }
 
-// beside is the member of a record whose members stand beside those of the envelope.
+// beside is the member of a record at the root, beside the members of the envelope.
 const beside = ""
 
-// Payload is One for a record whose members stand beside those of the envelope. T must
-// have no JSON methods and no members called result or response.
+// Payload is One for a record at the root, beside the members of the envelope. T must have
+// no JSON methods and no members called result or response.
 func Payload[T any](ctx context.Context, c api.Caller, r *api.Request, opts []api.CallOption) (*T, error) {
 	return One[T](ctx, c, r, beside, opts)
 }
@@ -190,8 +190,8 @@ func (e *failedError) Error() string {
 
 func (e *failedError) Unwrap() error { return e.err }
 
-// Within returns the text of err for use in that of another error of the operation,
-// whose own text begins with its name.
+// Within returns the text of err without the name of the operation, for the text of another
+// error, which begins with that name.
 func Within(op string, err error) string {
 	return strings.TrimPrefix(strings.TrimPrefix(err.Error(), prefix), op+": ")
 }
@@ -292,8 +292,8 @@ func Gone(err error) bool {
 }
 
 // RefusesName reports whether err may mean that the name in a field is taken, for which
-// the platform has neither a status nor a code of its own. It does not if the parameters
-// of err name another field. Without parameters it may.
+// the platform has neither a status nor a code of its own. It returns false if a parameter
+// of err names another field.
 func RefusesName(err error, field string) bool {
 	e, refused := errors.AsType[*api.Error](err)
 	if !refused || e.Status != http.StatusBadRequest && e.Status != http.StatusNotAcceptable {

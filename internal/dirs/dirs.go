@@ -103,7 +103,7 @@ func (t *Transfer) End(ctx context.Context, e *api.DirEntry, state api.DirState,
 }
 
 // Fail sets the error of an entry. An error that the other entries would get as well stops
-// the transfer. After it has stopped, an entry remains pending.
+// the transfer. Once the transfer has stopped, the entry remains pending.
 func (t *Transfer) Fail(ctx context.Context, e *api.DirEntry, err error) {
 	if ctx.Err() != nil {
 		return

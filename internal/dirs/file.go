@@ -8,8 +8,8 @@ import (
 	"github.com/fastio-go/fastio/internal/call"
 )
 
-// OpenFile opens a regular file, and returns it with its size in bytes. To open another
-// one, such as a pipe, could block. Errors name the operation.
+// OpenFile opens a regular file, and returns it with its size in bytes. It refuses any other
+// file, such as a pipe, because to open that could block. Errors name the operation.
 func OpenFile(op, path string) (*os.File, int64, error) {
 	info, err := os.Stat(path)
 	if err == nil && !info.Mode().IsRegular() {

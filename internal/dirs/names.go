@@ -61,7 +61,7 @@ func Clean(name string) string {
 	return trimmed + strings.Repeat("_", utf8.RuneCountInString(name[len(trimmed):])) // "..." becomes "___"
 }
 
-// Shorten returns a name of so many characters at most, cut before its extension.
+// Shorten cuts a name before its extension if it has more than most characters.
 func Shorten(name string, most int) string {
 	if utf8.RuneCountInString(name) <= most {
 		return name
@@ -70,8 +70,8 @@ func Shorten(name string, most int) string {
 	return string(base[:most-len(extension)]) + string(extension)
 }
 
-// split returns the base and the extension of a name, which is to be shortened to so many
-// characters at most. An extension of more than half of them counts as part of the base.
+// split returns the base and the extension of a name that is to be shortened to most
+// characters. An extension of more than most/2 characters counts as part of the base.
 func split(name string, most int) (base, extension []rune) {
 	extension = []rune(path.Ext(name))
 	if len(extension) > most/2 {
@@ -93,7 +93,7 @@ func fold(name string) string {
 	}, norm.NFC.String(name))
 }
 
-// Rules are those of the names in a tree of folders.
+// Rules are the rules for the names in a tree of folders.
 type Rules struct {
 	Longest int // characters of an allowed name; 0 means 255
 	Allowed func(name string) bool

@@ -187,7 +187,7 @@ func (f *File) Edit(ctx context.Context, fn func(old []byte, save func(content [
 	})
 }
 
-// Lock acquires a lock of that name, which must not be "", until unlock is called or the
+// Lock acquires the lock with a name, which must not be "", until unlock is called or the
 // process ends; unlock is idempotent. The lock is associated with the file, but does not
 // lock its content: the holder and others may read and edit it. Locks of other names are
 // independent. The context bounds the wait for the lock.
@@ -224,7 +224,7 @@ func (f *File) Remove(ctx context.Context) error {
 
 const contentLock = "" // the name of the lock of the file itself
 
-// withLock calls fn with the resolved path while it holds the lock of that name.
+// withLock calls fn with the resolved path while it holds the lock with the given name.
 func (f *File) withLock(ctx context.Context, name string, fn func(path string) error) (err error) {
 	path, lock, err := f.acquire(ctx, name)
 	if err != nil {
@@ -241,8 +241,8 @@ func (f *File) withLock(ctx context.Context, name string, fn func(path string) e
 
 // acquire waits for a lock of the file and returns the resolved path and the
 // lock. The lock is on a separate file, because the file itself is replaced.
-// That is never deleted: a lock on a deleted file would exclude no other
-// process.
+// The lock file is never deleted: a lock on a deleted file would exclude no
+// other process.
 func (f *File) acquire(ctx context.Context, name string) (path string, lock *flock.Flock, err error) {
 	path, err = f.resolve()
 	if err != nil {
@@ -290,7 +290,7 @@ func (f *File) writeAndRename(path string, content []byte) error {
 }
 
 // removeTemporary removes the temporary files of killed writers. The caller must hold the lock,
-// so that none of them is in use. Errors are ignored: the next sweep retries.
+// so that none of them is in use. Errors are ignored: the next call retries.
 func removeTemporary(dir, name string) {
 	entries, _ := os.ReadDir(dir)
 	for _, e := range entries {

@@ -35,8 +35,8 @@ func IsPartial(name string) bool {
 	return strings.HasSuffix(name, ".") && strings.Trim(key, "abcdefghijklmnopqrstuvwxyz") == ""
 }
 
-// partialPrefix returns how the names of all partials of a file begin. The name of the
-// file is shortened if theirs would be too long.
+// partialPrefix returns how the names of all partials of a file begin: with the name of the
+// file or, if that is too long, its beginning and letters that stand for the whole name.
 func partialPrefix(name string) string {
 	longest := longestName - len("..") - partialLetters - len(partialSuffix)
 	if len(name) <= longest {
@@ -187,9 +187,9 @@ func (p *Partial) RemoveOthers(names []string) error {
 
 const noneKept = "" // in removePartials
 
-// removePartials removes those partial files of a file that are in names, with the
-// exception of one. It returns ErrInUse for one that is open elsewhere; other failures
-// are left to the next call.
+// removePartials removes the partials of a file whose names are in names, but not the one
+// named except. It returns ErrInUse if one of them is open elsewhere. Other failures are
+// ignored: the next call tries again.
 func removePartials(dir *os.Root, file string, names []string, except string) error {
 	prefix := partialPrefix(file)
 	for _, name := range names {

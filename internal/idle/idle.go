@@ -21,7 +21,7 @@ func Body(body io.ReadCloser, after time.Duration) io.ReadCloser {
 		b.silent.Store(true)
 		_ = body.Close() // ends the read
 	})
-	b.timer.Stop()
+	b.timer.Stop() // until a read starts it
 	return b
 }
 

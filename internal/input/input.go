@@ -120,8 +120,8 @@ func fieldOf(t reflect.Type, name string) (reflect.StructField, bool) {
 	return similar, similar.Name != ""
 }
 
-// wireName returns the name that is sent of a field that was found by name. That may be only
-// another spelling of its Go name, such as user_id for UserID: then the tag has the name.
+// wireName returns the name on the wire of a field that was found by name. If name is only another
+// spelling of the Go name, such as user_id for UserID, the first name in the tag is returned.
 func wireName(f reflect.StructField, name string) string {
 	firstInTag, _, _ := strings.Cut(f.Tag.Get("wire"), ",")
 	isOtherSpelling := f.Name != name && !named(f, name)
@@ -205,7 +205,7 @@ func (a Args) Key(wire string, key api.Secret) error {
 }
 
 // OneOf requires that an argument of a call is a profile of one of the kinds. wire is
-// the name of the argument in the API, from which that of the Go field is derived.
+// the name of the argument in the API, from which the name of the Go field is derived.
 func (a Args) OneOf(wire string, p api.Profile, kinds ...api.ProfileKind) error {
 	const field = "" // set below
 	err := p.OneOf(a.Op, field, kinds...)

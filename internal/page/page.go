@@ -57,9 +57,9 @@ type List[P, T any] struct {
 	// where the one before was left. Nil means that no loop continues another.
 	Progress *Progress
 
-	// Repeated says what a page with the rows of the one before means: ErrEnd ends the
-	// list, any other error is that of the iteration, and nil counts the page as one
-	// without a new row. Default: nil.
+	// Repeated says what a page with the rows of the page before means: ErrEnd ends the
+	// list, any other error ends the iteration with that error, and nil counts the page as
+	// a page without a new row. Default: nil.
 	Repeated func(P) error
 }
 
@@ -214,10 +214,9 @@ func (r *reader[P, T]) wait() {
 	}
 }
 
-// fetchNext fetches the next page. An error of the page itself is in the result. A page
-// is valid although no further one can follow: because its cursor shows that the pages
-// repeat, or because too many pages had no new row. That error is the one of the next
-// call (nextErr).
+// fetchNext fetches the next page. An error of the page itself is in the result. If the page
+// is valid, but its cursor shows that the pages repeat, or too many pages had no new row, that
+// is the error of the next call (nextErr).
 func (r *reader[P, T]) fetchNext() (got result[P]) {
 	if r.nextErr != nil {
 		return result[P]{err: r.nextErr}

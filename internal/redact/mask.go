@@ -73,7 +73,7 @@ func (v view) spansOfWords(words []string, cut bool) (spans [][2]int) {
 
 // cutBeginning returns how much of the word w is left at the end of a text s that was cut
 // within it: the length of the longest beginning of w, shorter than w, with which s ends. It
-// returns 0 if that is short, because other text may end so too.
+// returns 0 if that has less than least bytes, because other text may end with them too.
 func cutBeginning(s, w string) int {
 	const least = 4
 	for n := min(len(w)-1, len(s)); n >= least; n-- {
@@ -129,7 +129,7 @@ type view struct {
 
 // source returns the index in the original text of byte i of the view.
 func (v view) source(i int) int {
-	if v.at == nil { // the text is the original one, but for its plus signs
+	if v.at == nil { // the text is the original one, with blanks for its plus signs
 		return i
 	}
 	return v.at[i]
@@ -182,8 +182,8 @@ func unescape(s string) (n int, meaning string) {
 }
 
 // unescapeBackslash reads the escape sequence at the start of s. It returns its
-// length and the text that it stands for. If it is unknown, it returns 1 and the
-// backslash.
+// length and the text that it stands for, or 1 and the backslash for an unknown
+// sequence.
 func unescapeBackslash(s string) (n int, meaning string) {
 	switch s[1] {
 	case 'x': // \x41
@@ -212,8 +212,8 @@ func unescapeBackslash(s string) (n int, meaning string) {
 // oneByte returns the byte of two hexadecimal digits, which need not be UTF-8.
 func oneByte(c rune) string { return string([]byte{byte(c & 0xff)}) } // the mask is for the linter: c is not larger
 
-// hex parses so many hexadecimal digits of s, from an index on. It returns false if
-// there are fewer.
+// hex parses the hexadecimal digits s[from:from+digits]. It returns false if s has fewer
+// there.
 func hex(s string, from, digits int) (rune, bool) {
 	if len(s) < from+digits {
 		return 0, false

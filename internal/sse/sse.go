@@ -78,7 +78,7 @@ func (r *Reader) LastID() string { return string(r.lastID) }
 // anew, 0 if it does not say.
 func (r *Reader) Retry() time.Duration { return r.retry }
 
-// Next returns the next event, in the place of the last. A stream ends in [io.EOF],
+// Next returns the next event, which overwrites the last. A stream ends in [io.EOF],
 // one that is cut within an event in [io.ErrUnexpectedEOF].
 func (r *Reader) Next() (*Event, error) {
 	r.kind, r.hasData = nil, false
@@ -349,8 +349,8 @@ func (r *Reader) moveTo(buf, data []byte) {
 }
 
 // keepFields copies the type and the IDs, which may be in the buffer, before the buffer
-// changes. The order matters: a newID that became the lastID is still in kept.newID, which
-// the copy of the next newID overwrites.
+// changes. The order matters: lastID may still be in the memory of kept.newID, so it is
+// copied before the copy of newID overwrites that.
 func (r *Reader) keepFields() {
 	r.kept.kind = append(r.kept.kind[:0], r.kind...)
 	r.kept.lastID = append(r.kept.lastID[:0], r.lastID...)
@@ -364,8 +364,8 @@ type finder struct {
 	at   int // where the character is or, as long as it is not found, where to go on
 }
 
-// find returns the first place of the character in buf[from:to], or to. It does not
-// search twice: there is none before f.at.
+// find returns the first place of the character in buf[from:to], or to if there is none. It
+// searches no byte twice: earlier calls have found the character nowhere before f.at.
 func (f *finder) find(buf []byte, from, to int) int {
 	f.at = max(f.at, from)
 	if i := bytes.IndexByte(buf[f.at:to], f.char); i >= 0 {

@@ -128,8 +128,8 @@ func Named(err error, name string) bool {
 	return ok && (e.Field == name || e.Wire == name)
 }
 
-// States returns the state of each entry of a folder by its path, with its error and
-// another name that it has got.
+// States returns the state of each entry of a folder by its path, with its error, and
+// with its target if that is another path.
 func States(r *api.DirResult) map[string]string {
 	all := map[string]string{}
 	for _, e := range r.Entries {

@@ -211,9 +211,9 @@ const wakerEnd = 40 * time.Millisecond
 const refusedPause = time.Hour
 
 // Watch lets w report changes of a profile until ctx is done. Failures are retried, final
-// ones after an hour. W calls changed as [api.Waker.Wake] says: with true for the begin of
-// the watch and for each change, with false when it does not watch any more. A Wake that
-// fails may omit the last call, so Watch makes it after each Wake.
+// ones after an hour. W calls changed as [api.Waker.Wake] says: with true when the watch
+// begins and for each change, with false when the watch has stopped. A Wake that fails may
+// omit the call with false, so Watch makes it after each Wake.
 func Watch(
 	ctx context.Context, w api.Waker, profile api.Profile, changed func(watched bool),
 	final func(err error) bool, opts []api.CallOption,
