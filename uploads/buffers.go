@@ -33,8 +33,8 @@ func (b buffers) take(ctx context.Context, length int64) ([]byte, error) {
 	}
 }
 
-// give returns a buffer after its request, which failed with err or succeeded. After a
-// failure something may still read or write it, so that it is not used again.
+// give puts a buffer back after its request. After a failure (err), a read or the request
+// may still use the buffer: nil takes its place, and the next take allocates another one.
 func (b buffers) give(p []byte, err error) {
 	if err != nil {
 		p = nil

@@ -96,7 +96,7 @@ type Hash struct {
 	Value     string
 }
 
-// check returns an error for a hash without an algorithm or value. Nil is none.
+// check returns an error for a hash without an algorithm or value. A nil hash is allowed.
 func (h *Hash) check(op string) error {
 	if h != nil && (h.Algorithm == "" || h.Value == "") {
 		return input.Parameters(op).Refuse("hash", "must have an algorithm and a value", "")
@@ -104,7 +104,7 @@ func (h *Hash) check(op string) error {
 	return nil
 }
 
-// set sets the parameters of the hash; nil has none.
+// set sets the parameters of the hash. A nil hash sets none.
 func (h *Hash) set(q url.Values) {
 	if h != nil {
 		q.Set("hash_algo", h.Algorithm)

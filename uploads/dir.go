@@ -272,12 +272,12 @@ func (d *dir) targetName(f *folder, item found, used dirs.Names) (string, error)
 		return "", api.ErrPartial
 	}
 	rules := d.rules
-	if !item.folder && d.o.Rename { // else compare refuses a longer one, unless the target has the file
+	if !item.folder && d.o.Rename { // without Rename, compare refuses longer names of files that must be sent
 		rules.Longest = longestName
 	}
 	name, err := used.Add(item.name, rules)
 	if err == nil && item.folder && utf8.RuneCountInString(path.Join(f.target, name)) >= longestPath {
-		err = api.ErrName // it has no room for the name of a file
+		err = api.ErrName // the path leaves no room for the name of a file
 	}
 	return name, err
 }

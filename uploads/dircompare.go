@@ -14,8 +14,8 @@ import (
 )
 
 // compare finds the files that need not be sent because the target has them. It reads
-// the folders of the target level by level, because those of a level know the IDs of
-// the next one. Files that must be sent and whose names the platform would shorten fail.
+// the folders of the target level by level, because reading a folder gives the IDs of its
+// subfolders. Files that must be sent and whose names the platform would shorten fail.
 func (d *dir) compare(ctx context.Context) error {
 	if err := d.findTargetFolder(ctx, d.root); err != nil {
 		return call.Failed(opDir, err)
@@ -79,7 +79,7 @@ func (d *dir) compareFolder(ctx context.Context, f *folder) error {
 
 // removeSession removes the saved session of a file that the target has already: an
 // earlier process has uploaded it, and was killed before it could remove the session.
-// Without success, the session expires by itself.
+// If that fails, the session expires by itself.
 func (d *dir) removeSession(ctx context.Context, e *entry) {
 	f := d.newFile(e, nil)
 	defer f.releaseClaims()

@@ -15,8 +15,8 @@ import (
 )
 
 // send sends the files: small ones in common calls, then the folders without files, and
-// last the large ones in chunks. It returns the error that has stopped it because a
-// quota or a limit is exhausted.
+// last the large ones in chunks. It returns the refusal of the platform if a quota or a
+// limit of the plan is exhausted.
 func (d *dir) send(ctx context.Context) error {
 	var calls []func()
 	for _, files := range d.batches() {
@@ -47,7 +47,7 @@ func (d *dir) batches() (all [][]*entry) {
 	d.root.eachPending(func(e *entry) {
 		last := len(all) - 1
 		switch {
-		case e.Size > MaxSingle:
+		case e.Size > MaxSingle: // sendLarge sends it
 		case last < 0 || len(all[last]) == MaxBatch || bytes+e.Size > most:
 			all, bytes = append(all, []*entry{e}), e.Size
 		default:
@@ -58,8 +58,8 @@ func (d *dir) batches() (all [][]*entry) {
 	return all
 }
 
-// eachEmpty calls visit for each folder that must be created by itself: it is empty, not
-// only because something was left out, and is not known to exist on the platform. A folder
+// eachEmpty calls visit for each folder that must be created by itself: it is empty, and
+// not because its content was left out, and is not known to exist on the platform. A folder
 // whose name a file has there (nameTaken) is left out with all that is in it.
 func (f *folder) eachEmpty(visit func(f *folder)) {
 	if f.nameTaken {
@@ -145,7 +145,7 @@ func (d *dir) sendFile(ctx context.Context, e *entry) (*storage.Node, error) {
 		n, err := f.run(ctx, f.upload)
 		failed, isError := errors.AsType[*Error](err)
 		wasInterrupted := isError && failed.interrupted
-		// Without a store, the caller has the session in the error of the entry, which has none after ctx.
+		// The session is in the store or in the error of the entry, which is not set once ctx is done.
 		callerHasSession := d.o.Sessions != nil || ctx.Err() == nil
 		if wasInterrupted && !callerHasSession {
 			f.discardSession(ctx)
@@ -283,15 +283,15 @@ const (
 	resendNone   = false
 )
 
-// sendSmall sends a batch of small files and ends their entries; sendBatch ends those of
-// files that it cannot read. A batch that the platform refuses is split, because one file
-// may be the reason. With resend, files that fail are sent once more. Files of which the
-// outcome is unknown, because the response was lost or has no result for them, may have
-// been stored: endUnknown looks for them.
+// sendSmall sends a batch of small files and sets the result of each (ends its entry);
+// sendBatch does so for files that it cannot read. A batch that the platform refuses is
+// split, because one file may be the reason. With resend, files that fail are sent once
+// more. Files with an unknown result, because the response was lost or does not list them,
+// may have been stored: endUnknown looks for them in the target.
 func (d *dir) sendSmall(ctx context.Context, entries []*entry, resend bool) {
 	sent, result, err := d.sendBatch(ctx, entries)
 	if len(sent) == 0 {
-		return // no call was made: an error is that of ctx, with which the whole upload ends
+		return // no call was made: err, if any, means that ctx is done, which ends the whole upload
 	}
 	isRefused := err != nil && !ambiguous(err)
 	if isRefused {

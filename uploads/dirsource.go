@@ -22,7 +22,7 @@ type rootFS struct{ root *os.Root }
 func (r rootFS) Open(name string) (fs.File, error) {
 	f, err := r.root.OpenFile(name, os.O_RDONLY|nonblocking, 0)
 	if err != nil {
-		return nil, err // no interface with a nil pointer
+		return nil, err // not f: a nil *os.File in an interface is not equal to nil
 	}
 	return f, nil
 }
@@ -50,7 +50,7 @@ type found struct {
 }
 
 // list reads a local folder, and returns the entries that the filter selects, and
-// whether it leaves out any. If the file system blocks, list returns when ctx is done.
+// whether the filter leaves out any. If the file system blocks, list returns when ctx is done.
 func (d *dir) list(ctx context.Context, folder string) (selected []found, filtered bool, err error) {
 	type listing struct {
 		selected []found
@@ -113,7 +113,7 @@ func (d *dir) openContent(ctx context.Context, e *entry) (io.ReadCloser, error) 
 			return memory{bytes.NewReader(content)}, err
 		}
 		local, err := d.open(e)
-		if err == nil && ctx.Err() != nil { // the call has ended
+		if err == nil && ctx.Err() != nil { // wait.Call may have returned before, without the file
 			err = errors.Join(ctx.Err(), local.Close())
 		}
 		return local, err

@@ -150,7 +150,7 @@ func (s *Service) File(
 	if f.o.Name != "" {
 		f.Name, nameFrom = f.o.Name, "FileOptions.Name"
 	}
-	f.args = input.Parameters(op, "name", nameFrom, "size", sizeFrom) // where errors say the two are from
+	f.args = input.Parameters(op, "name", nameFrom, "size", sizeFrom) // the arguments that errors name
 	return f.run(ctx, f.upload)
 }
 
@@ -247,8 +247,8 @@ func (s *Service) newFile(op string, content io.ReaderAt, o *FileOptions, opts [
 
 // run uploads the content with the given function, and returns the stored node. If the
 // version of the file must be compared (comparesVersion), the request of the upload has no
-// target: the content is assembled, and replaceContent makes it that of the file, unless an
-// earlier call has done so.
+// target: the content is only assembled, and replaceContent puts it into the file, unless an
+// earlier call has done so (foundInTarget).
 func (f *file) run(ctx context.Context, upload func(context.Context) error) (*storage.Node, error) {
 	target := input.Fields[Target](f.op)
 	switch {
@@ -265,7 +265,7 @@ func (f *file) run(ctx context.Context, upload func(context.Context) error) (*st
 		return f.replaceContent(ctx)
 	}
 	n := f.storedNode(ctx)
-	f.deleteSavedSession(ctx) // on the platform, it has ended
+	f.deleteSavedSession(ctx) // on the platform, the session has ended
 	return n, nil
 }
 
@@ -416,7 +416,7 @@ func (f *file) transfer(ctx context.Context, upload func(context.Context) error)
 // continued nor becomes a file by itself.
 func (f *file) isUseless(err error) bool {
 	_, conflict := errors.AsType[*api.VersionConflictError](err)
-	becomesFile := f.request().Target != Target{} // the session has a target
+	becomesFile := f.request().Target != Target{} // the platform stores a session with a target by itself
 	isStream, isAssembly := f.content == nil, f.Target == Target{}
 	neverContinues := isStream || isAssembly
 	isLeftOver := err != nil && neverContinues && !becomesFile
@@ -436,15 +436,15 @@ func (f *file) discardSession(ctx context.Context) {
 	if f.ID == "" {
 		return
 	}
-	if !f.state.Status.Failed() {
+	if !f.state.Status.Failed() { // a failed session has ended by itself
 		f.cancelSession(ctx)
 	}
 	f.deleteSavedSession(ctx)
 	f.ID = ""
 }
 
-// cancelSession removes the session on the platform; without success, it expires by itself.
-// A call whose context has ended does not wait long for that: the removal goes on without it.
+// cancelSession removes the session on the platform; if that fails, the session expires by
+// itself. If ctx has ended, it waits at most longestWait: the removal goes on in a goroutine.
 func (f *file) cancelSession(ctx context.Context) {
 	const most, longestWait = 10 * time.Second, 40 * time.Millisecond
 	if ctx.Err() == nil {
@@ -454,7 +454,7 @@ func (f *file) cancelSession(ctx context.Context) {
 		return
 	}
 	id, removed := f.ID, make(chan struct{})
-	opts := append(slices.Clip(f.opts), api.WithResponse(nil)) // the caller may read its Response by then
+	opts := append(slices.Clip(f.opts), api.WithResponse(nil)) // the caller may read the Response by then
 	go func() {
 		defer close(removed)
 		ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), most)
@@ -484,10 +484,10 @@ func (f *file) resumable(err error) error {
 	return err
 }
 
-// storedNode returns the node of the stored file as it is on the platform, if that names
-// this upload as its origin, or has its size and hash. If another upload has replaced the content since, the
-// result has the present name and folder, and the size and hash of this upload. If the node
-// cannot be read, it has only what is known of this upload.
+// storedNode returns the node of the stored file as it is on the platform, if the node names
+// this upload as its origin, or has its size and hash. If another upload has replaced the
+// content since, the result has the present name and folder, and the size and hash of this
+// upload. If the node cannot be read, the result has only what is known of this upload.
 func (f *file) storedNode(ctx context.Context) *storage.Node {
 	known := &storage.Node{
 		ID: cmp.Or(f.state.FileID, f.Target.File), Name: f.Name, Type: storage.NodeTypeFile, Size: f.Size,

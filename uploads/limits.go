@@ -71,8 +71,8 @@ type cachedLimits struct {
 
 const limitsLife = time.Minute
 
-// get returns the limits of the plan for a folder or file. They are cached; callers at
-// the same time share one call: free holds a value while none of them reads.
+// get returns the limits of the plan for a folder or file, from the cache if they are fresh.
+// Callers at the same time share one call: one takes the value of free, and the others wait.
 func (l *limitsCache) get(ctx context.Context, t Target, opts []api.CallOption) (*Limits, error) {
 	o := l.cacheEntry(Target{Profile: t.Profile, Folder: t.Folder, File: t.File})
 	select {

@@ -284,8 +284,8 @@ type counted struct {
 	err error           // of r; io.EOF after all content
 }
 
-// Read reads at the allowed rate, adds to the progress, and keeps the error for the caller
-// of the request, which does not get it from net/http unchanged.
+// Read reads at the allowed rate, and adds to the progress. It keeps its error in c.err,
+// because the caller of the request gets it from net/http in another form.
 func (c *counted) Read(p []byte) (int, error) {
 	n, err := c.r.Read(p)
 	if err == nil {
@@ -405,7 +405,7 @@ func (f *file) readAndSend(ctx context.Context, order int, serverHas bool, sums 
 			return err
 		}
 		err := f.sendChunk(ctx, c)
-		if err != nil && isLast { // it may have received other bytes: then the upload starts over
+		if err != nil && isLast { // the server may have received other bytes: then the upload starts over
 			return f.fromRefusal(err)
 		}
 		if err != nil {
@@ -430,8 +430,8 @@ func (f *file) combine(sums []uint32) uint32 {
 const maxTries = 5
 
 // sendChunk sends a chunk with its checksum, in up to maxTries calls if these fail for a
-// reason that may be temporary. The retries of the client do not suffice, as they are
-// limited to a share of all calls.
+// reason that may be temporary. The retries of the client do not suffice, because it
+// has a budget for them.
 func (f *file) sendChunk(ctx context.Context, c Chunk) error {
 	for try := 1; ; try++ {
 		err := f.s.Chunks.Send(ctx, f.ID, c, f.opts...)

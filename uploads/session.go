@@ -174,7 +174,7 @@ func (f *file) runFrom(ctx context.Context, from Session) (*storage.Node, error)
 // lostError, after which the upload starts over, if the content or the target is not
 // that of the session.
 func (f *file) resume(ctx context.Context, from Session) error {
-	f.claimSession(from.ID) // a caller of Resume may continue one that another upload has claimed
+	f.claimSession(from.ID) // not checked: a caller of Resume may continue a session of another upload
 	f.ID = from.ID          // before the checks: if they fail, transfer removes the session with this ID
 	timesKnown := !from.Modified.IsZero() && !f.fileTime.IsZero()
 	wasModified := timesKnown && !from.Modified.Equal(f.fileTime)
@@ -229,8 +229,8 @@ func (f *file) targetHasFile(ctx context.Context) (bool, error) {
 	return true, nil
 }
 
-// storeName returns the name of the session in a store. It is the same for targets that mean
-// the same: Folder "" is api.Root, and for a File to replace neither folder nor name count.
+// storeName returns the name of the session in a store. Targets that mean the same have the same
+// name: Folder "" is api.Root, and with a File to replace, Folder, Path and Name are left out.
 func (s *Session) storeName() string {
 	t := &s.Target
 	place := "folder/" + cmp.Or(t.Folder, api.Root).Plain() + "/" + t.Path + s.Name
@@ -247,7 +247,7 @@ func (f *file) keepsSessions() bool {
 
 // claimSavedSession returns the session that an earlier upload of the file has saved,
 // and claims it. It returns a zero Session if there is none, or if another upload of
-// this Service continues it.
+// this Service has claimed it.
 func (f *file) claimSavedSession(ctx context.Context) (Session, error) {
 	if !f.keepsSessions() {
 		return Session{}, nil
@@ -288,7 +288,7 @@ func (f *file) deleteSavedSession(ctx context.Context) {
 }
 
 // claimSession reserves a session until releaseClaims, so that no two uploads of this Service continue
-// it. It returns false if another one has it.
+// it. It returns false if another upload has reserved it.
 func (f *file) claimSession(id api.OpaqueID) bool {
 	_, taken := f.s.sending.LoadOrStore(id.Plain(), nil)
 	if !taken {

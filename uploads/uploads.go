@@ -284,7 +284,7 @@ func (s *Service) Start(ctx context.Context, r StartRequest, opts ...api.CallOpt
 // Put uploads a file of at most [MaxSingle] bytes in one request. The file is stored
 // when the result has a FileID, or when [Service.Get] reports [StatusStored]. A
 // repeated call could store a second version, so it is retried only if it was not
-// processed; after another failure the result is unknown.
+// processed; after any other failure, the file may or may not be stored.
 //
 // Errors: [api.ErrNotFound] for a missing folder or file; [api.ErrForbidden] without the
 // right to add files; [api.ErrInvalid] for a name that the platform refuses; [api.ErrLimit]

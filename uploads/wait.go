@@ -35,8 +35,8 @@ func newChangeWatch(polls *activity.Service) *changeWatch {
 }
 
 // subscribe returns a channel that receives a value when one of the uploads may have
-// changed, and a function that ends that. When the last upload is removed, the poll for
-// activity ends.
+// changed, and a function that removes the uploads again. When the last upload is removed,
+// the poll for activity ends.
 func (e *changeWatch) subscribe(uploads []api.OpaqueID) (changed <-chan struct{}, remove func()) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -178,8 +178,8 @@ func (f *file) unknownResult(causes ...error) error {
 }
 
 // awaitEnd waits until the upload is stored, has failed or, without a target, is
-// assembled ([StatusComplete]). It returns an error if the upload has failed. That is a
-// lostError, after which the upload starts over, if the server has received other bytes.
+// assembled ([StatusComplete]). It returns an error if the upload has failed: a lostError,
+// after which the upload starts over, if the server has received other bytes.
 func (f *file) awaitEnd(ctx context.Context) error {
 	if f.ID == "" {
 		return f.unknownResult(errors.New("the response has no upload"))
