@@ -72,7 +72,7 @@ func (s *Service) DownloadTo(
 	if err != nil {
 		return Received{}, err
 	}
-	const algorithm, noHash = "", "" // only the size is known
+	const algorithm, noHash = "", "" // only the size is checked
 	download.Check(op, d, src.Size, algorithm, noHash)
 	got.Name = cmp.Or(got.Name, d.Name)
 	got.Bytes, err = download.Copy(ctx, w, d, src.Report)

@@ -60,7 +60,7 @@ func (s *Service) Replace(
 	if err != nil {
 		return nil, err
 	}
-	if now, err := s.Get(ctx, fileshare, opts...); err == nil && now.File != nil { // else the file was replaced nevertheless
+	if now, err := s.Get(ctx, fileshare, opts...); err == nil && now.File != nil { // else n: the file was replaced
 		return now.File, nil
 	}
 	return n, nil

@@ -72,8 +72,8 @@ type CreateRequest struct {
 // can_create_share of the workspace reports beforehand; [api.ErrConflict] if another
 // operation is in progress.
 //
-// A folder can be shared once. The ShareID of its storage.Node, of storage.Service.Get, is
-// the ID of its share; in a list of shares, it is the one with the FolderNodeID.
+// A folder can be shared once. The ID of its share is the ShareID of its storage.Node, from
+// storage.Service.Get; a list of shares has the ID of the folder as FolderNodeID.
 //
 // It calls POST /current/workspace/{workspace_id}/create/share/.
 func (s *Service) Create(

@@ -24,10 +24,9 @@ func optional[T any](f *fields, field string, o api.Opt[T], set func(field strin
 // word sets a field to one of a set of values. "" leaves the field out.
 func word[T ~string](f *fields, field string, value T) { form.Word(&f.Fields, field, value) }
 
-// text returns a setter for a text of least to most characters, with and
-// without leading and trailing blanks, since no document says which of the two the server
-// counts. The server clears a field whose text is
-// empty or the word null.
+// text returns a setter for a text of least to most characters, counted with and without
+// leading and trailing blanks, since no document says which of the two the server counts.
+// The word null is refused, because the server would clear the field.
 func (f *fields) text(least, most int) func(field, value string) {
 	line := f.Line(least, most)
 	return func(field, value string) {

@@ -102,7 +102,7 @@ type Page struct {
 //
 // ScopeMember and ScopeAvailable do not leave out archived shares (assumed).
 //
-// Errors: [*api.InputError] for another scope, or an option that it does not have.
+// Errors: [*api.InputError] for an unknown scope, or an option that the scope does not have.
 //
 // It calls GET /current/shares/all/.
 // It calls GET /current/user/me/list/shares/.
@@ -151,7 +151,7 @@ type ByWorkspaceOptions struct {
 // ListByWorkspace returns one page of the shares of a workspace that the caller has access
 // to. Without options, archived ones are left out.
 //
-// Errors: [*api.InputError] for [ArchivedAlso], whose rows the platform has no page of;
+// Errors: [*api.InputError] for [ArchivedAlso], because the platform has no page of both;
 // [api.ErrNotFound] if the workspace does not exist; [api.ErrForbidden] without access to
 // it.
 //
@@ -203,7 +203,7 @@ func archivedLast(list func(Archived) iter.Seq2[*Share, error]) iter.Seq2[*Share
 }
 
 // CheckName reports whether a custom name is available: false if it is in use
-// or not valid for the server, which no code distinguishes.
+// or not valid for the server; the response does not say which.
 //
 // Errors: [*api.InputError] if the name is not 4 to 80 letters and digits.
 //

@@ -74,7 +74,7 @@ func (s *Service) Update(ctx context.Context, share api.ID, r UpdateRequest, opt
 func (r UpdateRequest) describe(f *fields) {
 	optional(f, "title", r.Title, f.text(minTitle, maxTitle))
 	optional(f, "description", r.Description, f.text(minDescription, maxDescription))
-	form.Given("custom_name", r.CustomName, f.name) // not optional, which could clear it
+	form.Given("custom_name", r.CustomName, f.name) // by Given, because optional could clear it
 	optional(f, "custom_url", r.CustomURL, f.text(minURL, maxURL))
 	f.Flag("intelligence", r.Intelligence)
 	f.Flag("comments_enabled", r.CommentsEnabled)
@@ -89,7 +89,7 @@ func (r UpdateRequest) setAccess(f *fields) {
 	_, hasPassword := r.Password.Get()
 	allowsAnonymous := r.AnonymousUploadsEnabled != nil && *r.AnonymousUploadsEnabled
 	access := r.Access
-	if access == "" { // the current one is kept, which is unknown: it may allow all that this one allows
+	if access == "" { // the current access is kept, which is unknown and may be the most open one
 		access = AccessAnyone
 	}
 	sendsOnly := r.Type == TypeSend

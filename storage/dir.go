@@ -194,7 +194,7 @@ func (d *dir) listFolder(ctx context.Context, f *remoteFolder) error {
 			return nil
 		}
 	}
-	slices.SortFunc(nodes, func(a, b *Node) int { // so that each time the same one of equal names keeps it
+	slices.SortFunc(nodes, func(a, b *Node) int { // of nodes with equal names, always the same one keeps the name
 		return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.ID, b.ID))
 	})
 	used := dirs.Names{}

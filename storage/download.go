@@ -159,8 +159,8 @@ type Received struct {
 // is replaced. After an error w holds the first Received.Bytes bytes.
 //
 // Errors: those of [Downloads.Read]; [api.ErrChanged] if the server sends
-// another version after a broken connection, or the last 64 bytes before it are
-// others when they are read again; [api.ErrCorrupt] if a whole current
+// another version after a broken connection, or if the last 64 bytes before the
+// break differ when they are read again; [api.ErrCorrupt] if a whole current
 // version has another size than the node or, with o.Hash, another hash.
 func (s *Service) DownloadTo(
 	ctx context.Context, in api.Profile, node api.OpaqueID, w io.Writer, o *DownloadOptions, opts ...api.CallOption,

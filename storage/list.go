@@ -135,7 +135,7 @@ func (n *nodes) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 }
 
 // JSONType implements decode.Variant, for the report of unknown members: the list in a
-// response is an array, or a member of an object that has a type of its own.
+// response is an array, or a member of an object (nodeItems).
 func (*nodes) JSONType(kind jsontext.Kind) reflect.Type {
 	if kind == '{' {
 		return reflect.TypeFor[nodeItems]()

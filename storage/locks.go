@@ -117,7 +117,7 @@ func (l *Locks) Acquire(
 }
 
 // asLocked returns the error of a call about a lock, as an [api.ErrLocked] if it
-// is a conflict: that is one with another lock.
+// is a conflict: in such a call, that means another lock.
 func asLocked(err error) error {
 	if errors.Is(err, api.ErrConflict) {
 		return fmt.Errorf("%w: %w", api.ErrLocked, err)

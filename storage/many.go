@@ -75,7 +75,7 @@ func Many(
 	workers.Wait()
 	m.result.Skipped = m.queue
 	if len(m.queue) == 0 {
-		m.result.Cause = nil // it is why nodes were skipped
+		m.result.Cause = nil // Cause is why nodes were skipped, and none was
 	}
 	if len(m.result.Failed)+len(m.queue) == 0 {
 		return nil

@@ -41,9 +41,9 @@ func New(c api.Client) *Service {
 	}
 }
 
-// Get returns one node of a workspace or share. It requires the ID of the node: no
-// document shows an alias such as [api.Root] here, and [Service.List] returns what is in
-// the top folder. The fields depend on the output level: the AI state requires [api.Standard], other AI fields [api.Full].
+// Get returns one node of a workspace or share. It requires the ID of the node: no document shows
+// an alias such as [api.Root] here, and [Service.List] returns what is in the top folder. The fields
+// depend on the output level: the AI state requires [api.Standard], other AI fields [api.Full].
 //
 // A public share requires no token; one with a password requires the
 // [api.LinkToken] of shares.Service.AuthPassword, with [api.WithLinkToken]. Errors:

@@ -142,8 +142,8 @@ type TextChunk struct {
 
 // Get returns extracted text of a file of a workspace or share. In a share it
 // requires the permission to download. A file whose text was not extracted has
-// no chunks, and Indexed is false. If the file is replaced, the next page is
-// empty and the last.
+// no chunks, and Indexed is false. If the file is replaced meanwhile, the
+// next page is empty and is the last one.
 //
 // Errors: [api.ErrNotFound] if the file is not in that workspace or share;
 // [api.ErrInvalid] if the node is a folder or a link.

@@ -29,8 +29,8 @@ type CreateFolderOptions struct {
 //
 // Errors: [api.ErrNotFound] if the parent does not exist; [api.ErrForbidden] without
 // the right to create folders; [api.ErrNameTaken], with the error of the platform, if a
-// file, note or link has the name. The platform only refuses the call: CreateFolder then
-// looks for the name with [Service.Find].
+// file, note or link has the name. The platform has no code for that: after a refusal,
+// CreateFolder looks for the name with [Service.Find].
 //
 // It calls POST /current/workspace/{workspace_id}/storage/{parent_id}/createfolder/.
 // It calls POST /current/share/{share_id}/storage/{parent_id}/createfolder/.

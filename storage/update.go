@@ -179,9 +179,9 @@ func (s *Service) Update(
 // Rename changes the name of a node of a workspace or share, as [Service.Update] does.
 //
 // Errors: those of [Service.Update]; [api.ErrNameTaken], with the error of the platform, if
-// another node of the folder has the name. The platform only refuses the call: Rename then
-// looks for the name with [Service.Get] and [Service.Find]. If these fail, it returns the
-// error of the platform alone.
+// another node of the folder has the name. The platform has no code for that: after a refusal,
+// Rename looks for the name with [Service.Get] and [Service.Find]. If these fail, it returns
+// the error of the platform alone.
 //
 // It calls POST /current/workspace/{workspace_id}/storage/{node_id}/update/.
 // It calls POST /current/share/{share_id}/storage/{node_id}/update/.

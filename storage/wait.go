@@ -40,9 +40,9 @@ func (s *Service) WaitIndexed(
 }
 
 // Wait waits until a preview of a file of a workspace or share is ready, and
-// returns the file. It reads the node as [Service.WaitIndexed] does. A preview that
-// the server does not list is waited for 10 minutes, or for one minute if none of
-// those that it lists is still made.
+// returns the file. It reads the node as [Service.WaitIndexed] does. For a preview that
+// the server does not list, it waits for at most 10 minutes, and for one minute once
+// all listed previews are ready or have failed.
 //
 // Errors: [*NotReadyError] if the preview is not possible, has failed, or is not
 // listed; those of [Service.Get].
@@ -72,7 +72,7 @@ func (p Preview) failed() bool {
 	return p.State == PreviewStateNotPossible || p.State == PreviewStateError
 }
 
-// previewsAtRest reports whether a node lists previews, and none of them is still made.
+// previewsAtRest reports whether a node lists previews, and none of them is still being made.
 func previewsAtRest(n *Node) bool {
 	for _, p := range n.Previews {
 		if !p.Ready && !p.failed() {

@@ -79,7 +79,7 @@ func (l *heldLock) acquire(ctx context.Context, o WithLockOptions) error {
 	l.length = o.Duration
 	var interval wait.Interval
 	var held error
-	// Any error ends the poll: to wait for the lock of another user, its function returns none.
+	// Any error ends the poll. To wait for the lock of another user, the function returns no error.
 	anyError := func(error) bool { return true }
 	err := wait.Poll{Final: anyError}.Run(ctx, func() (done bool, pause time.Duration, err error) {
 		l.since = time.Now()
@@ -139,7 +139,7 @@ func (l *heldLock) renew(ctx context.Context) error {
 }
 
 // extend renews the lock once. An attempt may take an eighth of the duration of
-// the lock. The last one ends before the margin of the lock begins.
+// the lock. The last one ends margin() before the lock does.
 func (l *heldLock) extend(ctx context.Context) error {
 	ctx, stop := context.WithDeadline(ctx, l.ends().Add(-l.margin()))
 	defer stop()

@@ -62,8 +62,8 @@ func Open(ctx context.Context, c api.Opener, r *api.Request, o Options, opts []a
 	return s.start(resp)
 }
 
-// last returns the position of the last requested byte, -1 if that is the last
-// one of the file.
+// last returns the position of the last requested byte, -1 if the range reaches to the
+// end of the file.
 func (o *Options) last() int64 {
 	if o.Range.Length == 0 || o.Range.Length > math.MaxInt64-o.Range.Offset {
 		return unknown

@@ -42,7 +42,7 @@ func copyFrom(
 	if report != nil {
 		w = &reporter{w, func(p api.Progress) { report(ctx, p) }, api.Progress{Done: there, Total: total}}
 	}
-	// Without other methods of w and d, the copy uses the buffer.
+	// The structs hide methods of w and d that CopyBuffer would use instead of the buffer.
 	return io.CopyBuffer(struct{ io.Writer }{w}, struct{ io.Reader }{d}, make([]byte, size))
 }
 

@@ -72,7 +72,7 @@ func (s *stream) setContext(ctx context.Context) {
 // value of If-Range.
 func (s *stream) open(part, condition string) (*http.Response, error) {
 	o := s.call
-	o.Header = maps.Clone(o.Header)
+	o.Header = maps.Clone(o.Header) // the stream uses the original for each connection
 	if o.Header == nil {
 		o.Header = http.Header{}
 	}
