@@ -178,7 +178,7 @@ func (p *program) flags() []check.With {
 	return all
 }
 
-// run calls the platform, compares the responses with what this version believes,
+// run calls the platform, compares the responses with what this version expects,
 // writes the report, and returns the exit status.
 func (p *program) run(ctx context.Context, changes *check.Changes) (int, error) {
 	options, err := p.options(changes)

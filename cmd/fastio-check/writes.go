@@ -18,7 +18,7 @@ import (
 const secondKey = "FASTIO_SECOND_KEY" // the variable with the API key of the second person
 
 // signIn sets the credential: the one of the environment or of a sign-in with the
-// browser, whose tokens are kept in memory. It returns a function that ends it.
+// browser, whose tokens are kept in memory. It returns a function that ends the sign-in.
 func (p *program) signIn(ctx context.Context) (signOut func() error, err error) {
 	key := cmp.Or(p.getenv("FASTIO_TOKEN"), p.getenv("FASTIO_API_KEY"))
 	switch {

@@ -57,7 +57,7 @@ func accountReads() []callRow[struct{}] {
 	return []callRow[none]{
 		{"account.Me", levels, func(c call, _ none) error {
 			me, err := c.Account.Me(c, c.opts...)
-			if err == nil && len(c.opts) == 0 { // a lower level of output may lack them
+			if err == nil && len(c.opts) == 0 { // a lower level of output may lack the two
 				c.me, c.email = me.ID, api.Person(me.EmailAddress)
 			}
 			return err
@@ -752,7 +752,7 @@ func partReads() map[string][]callRow[part] {
 			return onlyError(c.Activity.Intents.Get(c, p.workspace, []api.OpaqueID{api.OpaqueID(p.id)}))
 		}}},
 		"field": {
-			// The values of a field have the endpoint of Fields.List, with the name of the field.
+			// Fields.Values has the endpoint of Fields.List: with the name of a field, that returns its values.
 			{"metadata.Fields.List", byName, func(c call, p part) error {
 				return onlyError(c.Metadata.Fields.Values(c, p.workspace, p.id, nil))
 			}},
@@ -761,7 +761,7 @@ func partReads() map[string][]callRow[part] {
 					Filters: []metadata.Filter{metadata.Exists(p.id)}, Limit: pageSize,
 				}))
 			}},
-			// The candidates are pairs of the fields of a workspace: without fields there are none.
+			// A candidate is a pair of fields: only a workspace with fields, as here, may have some.
 			{"metadata.Fields.MergeCandidates", plainForm, func(c call, p part) error {
 				return onlyError(c.Metadata.Fields.MergeCandidates(c, p.workspace, nil))
 			}},
@@ -794,7 +794,7 @@ func (p place) word() string {
 }
 
 // probes returns requests that need a credential, one for each area. They are
-// sent without one, and must be refused.
+// sent without a credential, and the platform must refuse them.
 func probes() []*api.Request {
 	return []*api.Request{
 		api.Get("/current/user/me/details/"),

@@ -69,8 +69,8 @@ func agentChanges() []callRow[place] {
 	}
 }
 
-// question returns a cheap question to the AI agent of the platform. Its idempotency
-// key is of the run, so that a repeated request is not billed twice.
+// question returns a cheap question to the AI agent of the platform. It has an idempotency
+// key, so that a repeated request is not billed twice.
 func (c call) question(p place, number string) ai.Question {
 	return ai.Question{
 		Text:           "Which files are here? Answer with one word.",
@@ -92,8 +92,8 @@ const onePixel = "\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR\x00\x00\x00\x01\x00\x00\x0
 	"\x1f\x15\xc4\x89" +
 	"\x00\x00\x00\rIDATx\x9cc\xf8\xcf\xc0\xf0\x1f\x00\x05\x00\x01\xff\x89\x99=\x1d\x00\x00\x00\x00IEND\xaeB`\x82"
 
-// uploadPicture stores a picture of one pixel in a workspace or share: first as an
-// upload, then as a file of it.
+// uploadPicture stores a picture of one pixel in a workspace or share: it uploads the
+// picture, and then makes a file of the upload.
 func (c call) uploadPicture(p place) error {
 	if err := c.upload(thingOf(p, "pixel"), onePixel); err != nil {
 		return err
@@ -124,7 +124,7 @@ func costlyChanges() []callRow[place] {
 	}
 }
 
-// lastOfAgent returns the calls that delete what calls that cost credits have created. A
+// lastOfAgent returns the calls that delete the AI threads that agentChanges has created. A
 // row is an operation, the form of its call, and the call: c.id returns the ID of a name.
 func lastOfAgent() []callRow[place] {
 	return []callRow[place]{

@@ -16,8 +16,8 @@ import (
 	"github.com/fastio-go/fastio/uploads"
 )
 
-// noteChanges returns the calls for notes, comments, links and what belongs to a
-// workspace alone. A row is an operation, the form of its call, and the call: c.keep
+// noteChanges returns the calls for notes, comments, links and what a workspace has, but
+// a share has not. A row is an operation, the form of its call, and the call: c.keep
 // stores the ID of an object by its kind and a name, c.id returns the ID of a name.
 func noteChanges() []callRow[place] {
 	return []callRow[place]{
@@ -254,8 +254,8 @@ func roleOf(p place) members.Role {
 }
 
 // lastChanges returns the calls that delete what other calls have created in the workspace,
-// and those that archive the workspace and unarchive it. They are made after all others, which
-// need what is deleted, and a workspace that is not archived. A row is an operation, the form
+// and those that archive the workspace and unarchive it. They are made last: the other
+// calls need these objects, and a workspace that is not archived. A row is an operation, the form
 // of its call, and the call: c.id returns the ID that was stored under a name.
 func lastChanges() []callRow[place] {
 	return []callRow[place]{
@@ -279,8 +279,8 @@ func lastChanges() []callRow[place] {
 	}
 }
 
-// lastOfPlace returns the calls that delete what both the workspace and the share have:
-// their picture. They are made at the end of a run, after the calls that read it.
+// lastOfPlace returns the call that deletes the picture of the workspace, and that of the
+// share. It is made at the end of a run, after the calls that read the picture.
 func lastOfPlace() []callRow[place] {
 	return []callRow[place]{
 		{"assets.Delete", plainForm, func(c call, p place) error { return c.Assets.Delete(c, p.Profile, pictureName(p)) }},

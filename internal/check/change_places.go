@@ -101,7 +101,7 @@ func nodeChanges() []callRow[place] {
 			if err != nil || len(list) == 0 {
 				return err
 			}
-			return c.keep("version", thingOf(p, "version"), string(list[len(list)-1].ID))
+			return c.keep("version", thingOf(p, "version"), string(list[len(list)-1].ID)) // any version
 		}},
 		{"storage.Versions.Restore", plainForm, func(c call, p place) error {
 			return c.Storage.Versions.Restore(c, p.Profile, c.id(thingOf(p, "file")), c.id(thingOf(p, "version")))
@@ -116,8 +116,8 @@ func nodeChanges() []callRow[place] {
 	}
 }
 
-// trashChanges returns the calls that lock, delete and restore nodes, and those for
-// pictures and comments, with nodes that are stored before. A row is an operation, the
+// trashChanges returns the calls that lock, delete and restore the nodes that nodeChanges
+// has created, and the calls for pictures and comments. A row is an operation, the
 // form of its call, and the call: c.keep stores the ID of an object by its kind and a
 // name, c.id returns the ID of a name.
 func trashChanges() []callRow[place] {

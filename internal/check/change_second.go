@@ -40,7 +40,7 @@ func secondChanges() []callRow[place] {
 		{"members.Join", plainForm, func(c call, p place) error {
 			return c.asSecond(func() error { return c.Members.Join(c, p.Profile, nil) })
 		}},
-		// The join may have been refused: so there is a member to remove all the same.
+		// This adds the person if Join was refused, so that the next call has a member to remove.
 		{"members.Add", plainForm, func(c call, p place) error {
 			return onlyError(c.Members.Add(c, p.Profile, second(c), members.AddRequest{Role: members.RoleGuest}))
 		}},

@@ -108,7 +108,7 @@ func (w *walk) ownPlaces() []place {
 
 // readSecondID stores the ID of the person of the second key, and enters it in the journal, so
 // that the guard lets later calls name that person. A key that does not work ends the walk.
-// It is the first call of all, and is not recorded.
+// The call is the first of the run, and is not recorded.
 func (w *walk) readSecondID() {
 	if w.changes == nil || w.changes.Second == nil {
 		return
@@ -124,7 +124,7 @@ func (w *walk) readSecondID() {
 
 const cleanUpTime = time.Minute // in which a run deletes what it has created, also after an interrupt
 
-// cleanUp deletes the workspace of the run, and what is outside of it, or only the journal
+// cleanUp deletes the uploads, the workspace and the journal of the run, or only the journal
 // if nothing was created. It has a context of its own: that of the walk may be done.
 func (w *walk) cleanUp() error {
 	if !w.creates {

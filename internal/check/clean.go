@@ -39,8 +39,8 @@ func Deletions() []Write {
 	return slices.DeleteFunc(Writes(WithSecondKey), func(w Write) bool { return !slices.Contains(needed, w.Op) })
 }
 
-// Clean deletes what earlier runs have left: the workspaces of the journals, and after a
-// question those that only have the marker of a run in their name.
+// Clean deletes what earlier runs have left: the workspaces of runs whose journals are in
+// o.Dir and, if the user agrees, other workspaces with the marker of a run in their name.
 func Clean(ctx context.Context, o CleanOptions) error {
 	var errs []error
 	paths := journals(o.Dir)
@@ -127,8 +127,8 @@ func (o *CleanOptions) cleanMarked(ctx context.Context) error {
 	return nil
 }
 
-// A cleaner deletes what the run of a journal has created. The workspace ends most of it;
-// shares, File Shares, uploads and imports are deleted one by one before.
+// A cleaner deletes what the run of a journal has created. Most of it is deleted with the
+// workspace; shares, File Shares, uploads and imports are deleted one by one before.
 type cleaner struct {
 	*areas
 
@@ -235,7 +235,7 @@ func (k *cleaner) deleteWorkspace(ctx context.Context, w *workspaces.Workspace) 
 		return err
 	}
 	err := k.deleteAsOwner(ctx, api.Workspace(w.ID), func() error { return k.Workspaces.Delete(ctx, w.ID) })
-	k.deleted = k.deleted || err == nil // cleanRun says so
+	k.deleted = k.deleted || err == nil // cleanRun prints a line if it is true
 	return err
 }
 
@@ -262,7 +262,7 @@ func (k *cleaner) deleteAsOwner(ctx context.Context, in api.Profile, deleteIt fu
 		return fmt.Errorf("the second person may be the owner, add -second-key: %w", err)
 	}
 	me, failure := k.Account.Me(ctx)
-	if failure == nil { // the new owner is this caller: the journal may name another person
+	if failure == nil { // the caller of the run, whom the journal has, may be another person
 		_, failure = areasOver(plainClient{k.second}).Members.TransferOwnership(ctx, in, me.ID)
 	}
 	if failure != nil {

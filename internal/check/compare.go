@@ -146,7 +146,7 @@ func (c *comparison) operation(read Read) *Operation {
 }
 
 // otherOpAt returns another operation whose path template also fits the path of an endpoint: a
-// platform without that endpoint takes its requests for this operation. It returns "" if there is none.
+// platform without that endpoint takes its requests for those of the operation. It returns "" if there is none.
 func (c *comparison) otherOpAt(read Read) string {
 	for _, key := range sortedKeys(c.rows) {
 		row := c.rows[key]
@@ -157,7 +157,7 @@ func (c *comparison) otherOpAt(read Read) string {
 	return ""
 }
 
-// refusedAlways reports whether no call of an endpoint has succeeded, and a plain one was
+// refusedAlways reports whether no call of an endpoint has succeeded, and a plain call was
 // refused with a status that does not mean missing rights. A response that says that
 // there is no such endpoint does not count: it is a difference of its own.
 func refusedAlways(calls []*seen) bool {
@@ -221,8 +221,8 @@ func (c *comparison) whyNotReached(read Read, calls []*seen) string {
 	return "not called"
 }
 
-// noteDifferences calls note for each difference in one response. A name or value that only
-// the platform knows is hidden by c.words if it may be a text of a person.
+// noteDifferences calls note for each difference in one response. If the SDK does not know a
+// name or value, and a person may have chosen it, c.words hides it.
 func (c *comparison) noteDifferences(s *seen, note func(d Difference)) {
 	for _, d := range s.sight.Differences {
 		n := Difference{Kind: Kind(d.Kind), Type: typeName(d.Type), Member: d.Member}
@@ -315,7 +315,7 @@ func kindOf(v json.RawMessage) string {
 	return "text"
 }
 
-// formResult returns roughly how often a form was called, and with which statuses and
+// formResult returns how often a form was called, as a range, and with which statuses and
 // error codes it was answered. Impossible error codes are left out.
 func formResult(calls []*seen) *FormResult {
 	statuses, failures := map[int]bool{}, map[int64]bool{}
@@ -352,8 +352,8 @@ func (o object) including(s *seen) object {
 //
 // A refusal is not noted if only this object may be the reason, because the caller lacks a
 // right to it: the form works for another object, or the plain call for this object was
-// refused with the same status, or a success was expected and no call has shown that the
-// caller may see the object; for a plain call none can.
+// refused with the same status, or a success was expected and no other call has shown that
+// the caller may see the object. For a refused plain call, no other call can show that.
 func noteStatuses(read Read, form Form, calls []*seen, objects map[int]object, note func(d Difference)) {
 	if slices.ContainsFunc(calls, (*seen).withoutEndpoint) {
 		note(Difference{Kind: KindPath, Want: "an endpoint", Got: "none"})
@@ -422,7 +422,7 @@ func expectedAnswer(read Read, form Form) answer {
 }
 
 // statusIfRemoved returns the status with which the platform refuses an operation that it
-// has no longer, or not yet; 0 for all others.
+// no longer supports or does not support yet. It returns 0 for all other operations.
 func statusIfRemoved(op string) int {
 	if op == "ai.Threads.Publish" || op == "shares.QuickShares.Create" {
 		return http.StatusForbidden
@@ -535,8 +535,8 @@ func comparePages(calls []*seen, note func(d Difference)) {
 	}
 }
 
-// rowsOf returns the rows of a page as JSON: the list in the payload that the SDK takes for
-// them or, if there is none, the one with the most objects.
+// rowsOf returns the rows of a page as JSON: the objects in the list that the SDK decodes as the
+// rows or, if the page has no such list, in the list with the most objects.
 func rowsOf(s *seen) []string {
 	var root map[string]json.RawMessage
 	if json.Unmarshal(s.Body, &root) != nil {

@@ -102,8 +102,8 @@ func refutedNames(calls []*seen) map[string]bool {
 // bare returns the name of a member without the marks of elements.
 func bare(member string) string { return strings.TrimRight(member, "[]{}") }
 
-// mayStandFor reports whether an unknown name may stand for an assumed one: it begins
-// with that, or has a word of it.
+// mayStandFor reports whether an unknown name may stand for an assumed one: the unknown name
+// begins with the assumed one, or has a word in common with it.
 func mayStandFor(assumed, unknown string) bool {
 	const least = 4 // letters; shorter ones, such as id, are in too many names
 	words := strings.Split(unknown, "_")

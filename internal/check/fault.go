@@ -93,7 +93,7 @@ func (f *fault) params() []param {
 	return all
 }
 
-// text returns the text of a member, "" if it is none.
+// text returns the text of a member, "" if the member is missing or is not a text.
 func (p param) text(name string) string {
 	var text string
 	if json.Unmarshal(p[name], &text) != nil {

@@ -21,9 +21,9 @@ type field struct{ name, value string }
 
 const maxBody = 1 << 20 // bytes of a request that the guard reads; the program sends less
 
-// readFields returns the fields of a request, and a copy of it whose body is still to be
-// sent. It returns an error for whatever could be read in two ways: a name that is given
-// twice, a body that does not fit its type, encoded content.
+// readFields returns the fields of a request and, because it reads the body, a request with the
+// same content that can still be sent. It returns an error for whatever could be read in two
+// ways: a name that is given twice, a body that does not fit its type, encoded content.
 func readFields(r *http.Request) ([]field, *http.Request, error) {
 	var body []byte
 	if r.Body != nil {
@@ -160,13 +160,13 @@ func partFields(parts *multipart.Reader) ([]field, error) {
 // list have the name of the list. Names that are given twice are an error.
 func jsonFields(prefix string, text []byte) ([]field, error) {
 	var v jsontext.Value
-	if jsonv2.Unmarshal(text, &v) != nil {
+	if jsonv2.Unmarshal(text, &v) != nil { // this refuses names that are given twice, too
 		return nil, errors.New("its JSON is malformed")
 	}
 	switch v.Kind() { //nolint:exhaustive // the others have no values in them
 	case '{':
 		var object map[string]jsontext.Value
-		if jsonv2.Unmarshal(v, &object) != nil { // it refuses duplicate names
+		if jsonv2.Unmarshal(v, &object) != nil { // never, because v is a valid object
 			return nil, errTwice
 		}
 		var all []field
@@ -180,7 +180,7 @@ func jsonFields(prefix string, text []byte) ([]field, error) {
 		return orEmptyField(prefix, all), nil
 	case '[':
 		var list []jsontext.Value
-		_ = jsonv2.Unmarshal(v, &list)
+		_ = jsonv2.Unmarshal(v, &list) // v is a valid list
 		var all []field
 		for _, value := range list {
 			more, err := jsonFields(prefix, value)
@@ -192,7 +192,7 @@ func jsonFields(prefix string, text []byte) ([]field, error) {
 		return orEmptyField(prefix, all), nil
 	case '"':
 		var s string
-		_ = jsonv2.Unmarshal(v, &s)
+		_ = jsonv2.Unmarshal(v, &s) // v is a valid string
 		return []field{{prefix, s}}, nil
 	}
 	return []field{{prefix, v.String()}}, nil

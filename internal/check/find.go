@@ -24,7 +24,7 @@ func (c call) listOrgs(scope orgs.Scope) error {
 	o := &orgs.ListOptions{Scope: scope, Limit: c.limit, Offset: c.offset}
 	list, err := c.Orgs.List(c, o, c.opts...)
 	if err != nil || scope == orgs.ScopeAvailable || scope == orgs.ScopeInvited {
-		return err // only members may read these
+		return err // only members may read the details of these organizations
 	}
 	for _, org := range list.Orgs {
 		if c.addToSample("org", string(org.ID), len(c.orgs) < maxOrgs) {

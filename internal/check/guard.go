@@ -35,13 +35,13 @@ type Allowed struct {
 }
 
 // Guard returns the transport of the program, which sends only what is allowed. Address is
-// that of the platform, as of fastio.WithBaseURL.
+// the base URL of the platform, as for fastio.WithBaseURL.
 func Guard(next http.RoundTripper, address string, a Allowed) (http.RoundTripper, error) {
 	base, err := transport.ParseBase(address)
 	if err != nil {
 		return nil, err
 	}
-	if a.Journal == nil { // without one it is not known which objects are of the run
+	if a.Journal == nil { // without a journal it is not known which objects are of the run
 		a.Writes = nil
 	}
 	return &guard{next, base, a.Reads, a.Writes, a.Journal}, nil
@@ -54,8 +54,8 @@ type RefusedError struct{ Method, Reason string }
 // Error returns the reason.
 func (e *RefusedError) Error() string { return "this " + e.Method + " is never sent: " + e.Reason }
 
-// RoundTrip sends a request of an allowed endpoint, and shows the journal the
-// response to a create.
+// RoundTrip sends a request if it is allowed. If the request makes objects and succeeds, it adds
+// the values of the response, among them the new IDs, to the journal.
 func (g *guard) RoundTrip(r *http.Request) (*http.Response, error) {
 	checked, makes, reason := g.check(r)
 	if reason != "" {
@@ -71,8 +71,8 @@ func (g *guard) RoundTrip(r *http.Request) (*http.Response, error) {
 	return resp, err
 }
 
-// learn shows the journal a response that has the IDs of new objects. It replaces the body,
-// which it has read, by one that the caller can read, and that ends with the same error.
+// learn adds the values of a response to the journal, as possible IDs of the kinds in makes. It
+// reads the body and replaces it by one with the same content and the same error at the end.
 func (g *guard) learn(resp *http.Response, makes string) {
 	body, err := io.ReadAll(resp.Body)
 	_ = resp.Body.Close()
@@ -91,9 +91,9 @@ type endOfBody struct{ err error }
 // Read returns the error, or [io.EOF] without one.
 func (e endOfBody) Read([]byte) (int, error) { return 0, cmp.Or(e.err, io.EOF) }
 
-// check returns the request to send, and the kinds of objects that it makes. It returns
-// a reason, and no request, if it must not be sent: only reviewed reads and writes are,
-// and writes only to objects of the run.
+// check returns the request to send, and the kinds of objects that it makes. If the request
+// must not be sent, it returns only a reason. Only reviewed reads and writes may be sent, and
+// writes only to objects of the run.
 func (g *guard) check(r *http.Request) (_ *http.Request, makes, reason string) {
 	if r.URL.Scheme != g.base.Scheme || r.URL.Host != g.base.Host || r.Host != "" && r.Host != g.base.Host {
 		return nil, "", "it is for another host"
@@ -230,7 +230,7 @@ func (w *Write) whyRefused(j *Journal, path string, fields []field) string {
 // in the journal, or one of the texts that stand for an object. Kind is one or more of the
 // kinds of [Write.Fields], separated by bars.
 func (j *Journal) mayName(kind, value string) bool {
-	isMarkerWritten := j.owns(kindIntent, j.Marker) // first of all: -clean finds new objects by the marker
+	isMarkerWritten := j.owns(kindIntent, j.Marker) // without that, -clean would not look for new objects with the marker
 	for one := range strings.SplitSeq(kind, "|") {
 		switch {
 		case one == "root" && value == string(api.Root):
@@ -257,8 +257,8 @@ type rule struct {
 
 type rules []rule
 
-// rules returns the rules for the fields of w. Its text is a list of "name", "name=kind"
-// and, for required fields, "name=kind!", separated by blanks.
+// rules returns the rules for the fields of w. The text of w.Fields is a list of "name",
+// "name=kind" and, for required fields, "name=kind!", separated by blanks.
 func (w *Write) rules() rules {
 	var all rules
 	for text := range strings.FieldsSeq(w.Fields) {

@@ -26,7 +26,7 @@ const journalSuffix = ".journal"
 // Kinds of objects in a journal.
 const (
 	kindIntent    = "intent" // the marker of a run that is about to create its workspace
-	kindOrg       = "org"    // in which it does
+	kindOrg       = "org"    // in which the run creates the workspace
 	kindPlatform  = "platform"
 	kindWorkspace = "workspace"
 	kindShare     = "share"
@@ -55,7 +55,7 @@ type Journal struct {
 // kindsOfIDs are IDs by kind and by the form in which they are compared.
 type kindsOfIDs map[string]map[string]string
 
-// add adds an ID of a kind, under the form in which IDs are compared.
+// add adds an ID of a kind, under its plain form, by which IDs are compared.
 func (k kindsOfIDs) add(kind, id string) {
 	if k[kind] == nil {
 		k[kind] = map[string]string{}
@@ -108,8 +108,8 @@ func openJournal(path string) (*Journal, error) {
 	return j, nil
 }
 
-// read adds the objects of the file, and removes a torn last line: what it would have
-// named was never used. The next object is written behind the others.
+// read adds the objects of the file, and removes an incomplete last line: the run was killed
+// before it used that object (see write). Then the next object is written at the end of the file.
 func (j *Journal) read() error {
 	content, err := io.ReadAll(j.file)
 	if err != nil {
@@ -165,8 +165,8 @@ func (j *Journal) Own(kind, id string) error {
 	return j.write(kind, id)
 }
 
-// addSeen adds the values of a response that may be IDs of a kind. An export has a link, and
-// its ID is the token in that.
+// addSeen adds the values of a response that may be IDs of a kind. The ID of an export is the
+// token in its link.
 func (j *Journal) addSeen(kind string, fields []field) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -203,14 +203,14 @@ func (j *Journal) isOfOther(platform string) bool {
 	return j.owns(kindIntent, j.Marker) && !j.owns(kindPlatform, platform)
 }
 
-// all returns the IDs of a kind.
+// all returns the IDs of a kind that the run owns, sorted.
 func (j *Journal) all(kind string) []string {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	return slices.Sorted(maps.Values(j.owned[kind]))
 }
 
-// Close ends the lock of the journal, whose file stays. It may be closed already.
+// Close unlocks and closes the journal. Its file stays. Another Close does nothing.
 func (j *Journal) Close() error {
 	j.mu.Lock()
 	defer j.mu.Unlock()

@@ -67,8 +67,8 @@ func (c call) requireOwn(kind, id string) error {
 		return &RefusedError{"ID", "a " + kind + " had it before this run has created one"}
 	}
 	read := c.markedTexts()[kind]
-	// Objects of other kinds need no marker: they have no text of the run, as a version has none, or they are used
-	// only in paths that begin with the workspace or share of the run.
+	// An object of another kind needs no marker: it has no text that the run could mark (a version), or the run
+	// names it only in paths that begin with the workspace or share of the run.
 	if read == nil {
 		return nil
 	}
@@ -80,7 +80,7 @@ func (c call) requireOwn(kind, id string) error {
 }
 
 // markedTexts returns, for each kind of objects that the run marks, a function that reads the
-// text with the marker: a name, a title or a body. Its call is not recorded.
+// text with the marker: a name, a title or a body. The calls of these functions are not recorded.
 func (c call) markedTexts() map[string]func(id string) (string, error) {
 	quiet := *c.rec // a copy that records nothing
 	quiet.record = func(Exchange) {}
@@ -104,7 +104,7 @@ func (c call) markedTexts() map[string]func(id string) (string, error) {
 		},
 		kindUpload: func(id string) (string, error) {
 			got, err := all.Uploads.Get(c, api.OpaqueID(id))
-			textThatPasses := c.changes.Journal.Marker // if the platform does not show the name
+			textThatPasses := c.changes.Journal.Marker // returned if the platform does not show the name
 			return textOf(err, func() string { return cmp.Or(got.Name, textThatPasses) })
 		},
 	}

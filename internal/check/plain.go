@@ -37,8 +37,8 @@ type plainError struct {
 func (e *plainError) Error() string { return e.text }
 func (e *plainError) Unwrap() error { return e.err }
 
-// plainly returns an error with a text that holds no value: the operation, and the status
-// and code of a response, or what kind of failure it is.
+// plainly returns err with a text that holds no value of the request or response, only the
+// operation, and the status and code of the response or the kind of failure.
 func plainly(r *api.Request, err error) error {
 	if err == nil {
 		return nil

@@ -47,8 +47,8 @@ func Plan(w io.Writer, writes ...Write) error {
 }
 
 // plannedForms returns, by operation, the forms in which it is called besides the plain one.
-// The tables that are not added here have only calls in the plain form, as those of the other
-// kinds of partReads.
+// Tables that are not added here, among them the other kinds of partReads, have only calls in
+// the plain form.
 func plannedForms() map[string][]string {
 	all := map[string][]string{}
 	add := func(op string, f forms) {

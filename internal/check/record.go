@@ -68,8 +68,8 @@ const (
 	firstPause = 2 * time.Second // before the first of them; it doubles
 )
 
-// Call sends a request, again after a failure that may pass, and records the last
-// response. The option WithResponse of the caller gets that too.
+// Call sends a request, repeats it after a failure that may pass, and records the last
+// response. It also stores that response where the caller's option WithResponse says.
 func (c *recorder) Call(ctx context.Context, r *api.Request, out any, opts ...api.CallOption) error {
 	x := c.exchange(r)
 	if out != nil {
@@ -194,8 +194,8 @@ func isConnectionError(err error) bool {
 	return network || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF)
 }
 
-// copyOf returns a copy of out, a pointer to the result of a call. It is made before the call
-// decodes into it: [Compare] needs its type and the name of its member, and not the values.
+// copyOf returns a copy of out, the pointer to the result of a call. It is made before the call
+// decodes into out: [Compare] needs the type and the name of the payload, but no decoded values.
 func copyOf(out any) any {
 	v := reflect.ValueOf(out)
 	fresh := reflect.New(v.Type().Elem())

@@ -127,7 +127,7 @@ func (r *Report) Different() int { return r.count(allAreas, Different) }
 // Reached returns the number of operations that are different or as believed.
 func (r *Report) Reached() int { return r.count(allAreas, anyOutcome) - r.count(allAreas, NotReached) }
 
-// Keys returns the endpoints by area and key.
+// Keys returns the keys of the endpoints, sorted by area, then by key.
 func (r *Report) Keys() []string {
 	return slices.SortedFunc(maps.Keys(r.Operations), func(a, b string) int {
 		return cmp.Or(cmp.Compare(r.Operations[a].Area, r.Operations[b].Area), cmp.Compare(a, b))
@@ -156,8 +156,8 @@ func (r *Report) count(area string, of Outcome) int {
 	return n
 }
 
-// membersNeverSeen returns the members that the SDK has a field for, but no response of an
-// operation held, and these operations.
+// membersNeverSeen returns the members for which the SDK has a field, but which no response
+// of an operation held, each with its operations.
 func (r *Report) membersNeverSeen() []Finding {
 	ops := map[string][]string{}
 	for _, key := range r.Keys() {
@@ -170,7 +170,7 @@ func (r *Report) membersNeverSeen() []Finding {
 	}
 	var all []Finding
 	for _, member := range slices.Sorted(maps.Keys(ops)) {
-		all = append(all, Finding{strings.TrimPrefix(member, "."), ops[member]}) // one of the envelope has no type
+		all = append(all, Finding{strings.TrimPrefix(member, "."), ops[member]}) // ".name" is a member of the envelope
 	}
 	return all
 }

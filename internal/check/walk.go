@@ -48,8 +48,8 @@ type Run struct {
 	Left      error // why not all was deleted that it has created; nil if nothing is left
 }
 
-// Walk calls the operations of [Reads], beginning at the caller, for a bounded sample of
-// what it finds. It returns what it has when ctx ends.
+// Walk calls the operations of [Reads], first those that need only the caller, then those for a
+// bounded sample of the objects that it finds. If ctx ends, it returns the calls so far.
 func Walk(ctx context.Context, o Options) *Run {
 	run := &Run{}
 	w := &walk{
@@ -223,8 +223,8 @@ const (
 	plainForm forms = 0
 )
 
-// inOrder returns the forms in the order in which they are called: a name, an unknown ID
-// and a bad parameter are the only form of their row; others begin with the plain one.
+// inOrder returns the forms of a row in the order of its calls. A row with byName, unknownID or
+// badParameter has only this form; all other rows begin with the plain form.
 func (f forms) inOrder() []Form {
 	switch {
 	case f&byName != 0:
@@ -272,10 +272,9 @@ func visit[S any](w *walk, kind string, rows []callRow[S], s S) {
 	w.rec.form = FormPlain
 }
 
-// call returns the argument for the function of a row: the context, the areas, and the options
-// that make its call one in the given form, which is one of rowForms. A list with cursors has its
-// second page at next, the cursor that the call for the first page has stored. Another list has
-// it at an offset.
+// call returns the argument for the function of a row: the context, the areas, and the options of
+// a form, which is one of rowForms. The second page of a list with cursors is at next, the cursor
+// that the call for the first page has stored. The second page of another list is at an offset.
 func (w *walk) call(form Form, rowForms forms, next *string) call {
 	c := call{Context: w.ctx, walk: w, next: next}
 	switch form {
@@ -339,8 +338,8 @@ func (w *walk) addToSample(kind, id string, hasRoom bool) bool {
 	return true
 }
 
-// makeAllCalls makes all calls that read, each for the objects that earlier calls have found,
-// and the changes before and after them if the run makes any.
+// makeAllCalls makes all calls that read, each for the objects that earlier calls have found. A
+// run with changes makes them after the calls about the caller, and deletes its objects at the end.
 func (w *walk) makeAllCalls() {
 	w.readSecondID()
 	visit(w, "caller", callerReads(), struct{}{})
@@ -397,8 +396,8 @@ func (w *walk) visitNode(n node) {
 	visit(w, "node of a "+string(n.In.Kind), rows, n)
 }
 
-// openFolders lists the first folders of each workspace and share, to find
-// nodes of kinds that the root does not have.
+// openFolders lists the first folders of each workspace and share, to find nodes of
+// kinds that the root does not have. Errors are only recorded.
 func (w *walk) openFolders() {
 	opened := map[api.Profile]int{}
 	for _, n := range w.nodes {
@@ -445,5 +444,5 @@ func (w *walk) callLimited() {
 		request = api.Get("/current/events/search/")
 		opts = append(opts, api.WithQuery(url.Values{"user_id": {string(w.me)}, "limit": {"1"}}))
 	}
-	_ = w.rec.Call(w.ctx, request, nil, opts...)
+	_ = w.rec.Call(w.ctx, request, nil, opts...) // the recorder has the error
 }

@@ -116,9 +116,9 @@ func (w *words) isOtherText(value string) bool {
 	return slices.ContainsFunc(w.lower, func(text string) bool { return strings.Contains(text, value) })
 }
 
-// memberName returns the name of an unknown member, as the report may show it. It is
-// hidden unless it looks like a name, and no person can have chosen it: the SDK has it
-// elsewhere, or no text of the run equals it.
+// memberName returns what the report may show of the name of a member that the SDK does not
+// have: the name if it looks like one and no person can have chosen it, else hidden. No person
+// has chosen it if the SDK has a member with this name elsewhere, or no text of the run equals it.
 func (w *words) memberName(name string) string {
 	name = bare(name)
 	if !memberWord.MatchString(name) || fiveDigits.MatchString(name) {
@@ -141,7 +141,7 @@ func typeName(name string) string {
 	return "(unnamed)"
 }
 
-// bucket returns a number roughly, so that a report does not show how much a
+// bucket returns 0, 1 or a range that contains n, so that a report does not show how much a
 // user has.
 func bucket(n int) string {
 	switch {

@@ -84,7 +84,7 @@ func anywhere(op, method, path, fields, makes string) Write {
 	return Write{Read: Read{Op: op, Method: method, Path: path}, Fields: fields, Makes: makes}
 }
 
-// with returns the writes with the flag that the program must be given to make them.
+// with sets the flag that the program needs to make the writes, and returns them.
 func with(flag With, all ...Write) []Write {
 	for i := range all {
 		all[i].With = flag
@@ -101,7 +101,7 @@ func join(lists ...[]Write) []Write {
 	return all
 }
 
-// placeWrites returns the reviewed writes of workspaces and of what is beside their files.
+// placeWrites returns the reviewed writes of workspaces, cards, intents, events and pictures.
 // A row is the operation, method and path, the fields that a request may have, and the
 // kinds of objects that the response names. There are reads among them, because later
 // writes need the events and cards that only their responses name.
@@ -223,9 +223,9 @@ func uploadWrites() []Write {
 // operation, method and path, the fields that a request may have, and the kinds of objects
 // that the response names.
 //
-// In the list of fields, after "=" stand the kinds of objects of which a value must be one
-// that this run has made, or words behind colons. Fields with "!" must be given. A field
-// without "=" may have any value. See [Write.Fields].
+// In the list of fields, "{parent_id}=workspace|share" must name a workspace or a share that this
+// run has created, and "{entity_type}=:workspace|:share" must be one of these two words. A field
+// without "=", such as "body", may have any value. Fields with "!" must be given. See [Write.Fields].
 func commentWrites() []Write {
 	const path, comment, text = "/current/comments/", "{comment_id}=comment ",
 		"body target_id=node target_ids=node parent_id=comment"

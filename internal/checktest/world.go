@@ -79,13 +79,13 @@ func New(tb testing.TB, change ...func(o *seed.Options)) *fastiotest.Server {
 		o.Clock = func() time.Time { return Epoch().Add(time.Since(start)) }
 	}}, change...)...)
 	addByCalls(tb, s)
-	time.Sleep(time.Hour) //nolint:forbidigo // virtual time, until the limits are as new, and the uploads are stored
+	time.Sleep(time.Hour) //nolint:forbidigo // virtual time, until rate limits have recovered and uploads are stored
 	addIntent(tb, s)
 	return s
 }
 
-// NewStill returns the platform of [New] without what only calls can create. It can be called
-// without testing/synctest, because nothing of it takes time.
+// NewStill returns the platform of [New] without the objects that only API calls can create. It
+// needs no testing/synctest, because nothing that it creates takes time to complete.
 func NewStill(tb testing.TB, change ...func(o *seed.Options)) *fastiotest.Server {
 	tb.Helper()
 	s := fastiotest.New(append([]func(o *seed.Options){func(o *seed.Options) {
@@ -252,7 +252,7 @@ func addByCalls(tb testing.TB, s *fastiotest.Server) {
 	for _, in := range []api.Profile{api.Workspace(workspace), api.Share(share)} {
 		for _, text := range []string{"What does the zqcanary grind?", "And who turns a zqcanary?"} {
 			_, err := c.AI.Threads.Create(ctx, in, ai.CreateThreadRequest{
-				Name: text, Question: ai.Question{Text: text, IdempotencyKey: string(in.Kind) + text[:4]},
+				Name: text, Question: ai.Question{Text: text, IdempotencyKey: string(in.Kind) + text[:4]}, // one for each thread
 			})
 			must(tb, err)
 		}
