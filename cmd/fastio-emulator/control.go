@@ -43,8 +43,8 @@ func isLoopback(at net.Addr) bool {
 	return err == nil && address.Addr().Unmap().IsLoopback()
 }
 
-// originOf returns the origin at which this machine reaches a listener. One on all addresses
-// has localhost, because clients need not accept an address such as 0.0.0.0.
+// originOf returns the origin at which this machine reaches a listener. For a listener on all
+// addresses it is localhost, because clients need not accept an address such as 0.0.0.0.
 func originOf(at net.Addr) string {
 	address, err := netip.ParseAddrPort(at.String())
 	if err == nil && address.Addr().IsUnspecified() {
@@ -80,7 +80,7 @@ func servePort(ctx context.Context, s *emulator.Server, h http.Handler, at net.A
 // printHowToUse prints what a person needs to use the emulator.
 func printHowToUse(w io.Writer, s *emulator.Server, c settings, at net.Addr) {
 	origin := originOf(at)
-	const owner = "owner@example.test" // of an invented world; a folder may keep one of a seed file
+	const owner = "owner@example.test" // of an invented world; a world that -data has kept may come from a seed file
 	isOwner := func(u seed.User) bool { return u.Email == owner }
 	if c.seed == "" && slices.ContainsFunc(s.Users(), isOwner) {
 		_, _ = fmt.Fprintf(w, "Sign-in:   %s, password %q\n", owner, seed.DefaultPassword)

@@ -85,8 +85,8 @@ func worldOf(file string) (world string, found bool) {
 // file returns the path of the file of a world.
 func (f *folder) file(world string) string { return filepath.Join(f.dir, fileOf(world)) }
 
-// load restores the worlds in the folder, into servers that create returns. Their clocks
-// go on from now.
+// load restores the worlds in the folder, into servers that create returns. A clock that
+// is not frozen goes on from now.
 func (f *folder) load(create func() *emulator.Server) error {
 	files, err := os.ReadDir(f.dir)
 	if err != nil {
@@ -148,8 +148,8 @@ func (f *folder) add(name string, s *emulator.Server) {
 	delete(f.deleted, name)
 }
 
-// remove keeps a world no longer; its file is removed with the next save that can do so.
-// Without a folder it does nothing.
+// remove forgets a deleted world. The next save removes its file, or a later one if that fails.
+// Without a folder (f is nil) it does nothing.
 func (f *folder) remove(name string) {
 	if f == nil {
 		return
@@ -179,7 +179,7 @@ func (f *folder) save() error {
 	}
 	for _, name := range slices.Sorted(maps.Keys(worlds)) {
 		w := worlds[name]
-		changes := w.server.Changes()
+		changes := w.server.Changes() // read before the snapshot: a later change is saved the next time
 		if changes == w.saved && !w.isNew {
 			continue
 		}
@@ -199,7 +199,7 @@ func replaceFile(name string, write func(w io.Writer) error) error {
 		return err
 	}
 	defer func() { _ = dir.Close() }()
-	const anyContent = "" // a content key is for continuing a Partial, and Restart begins it anew
+	const anyContent = "" // the key only says whether a Partial can be continued, and Restart empties it
 	p, err := durable.OpenPartial(dir, filepath.Base(name), anyContent)
 	if err != nil {
 		return err
@@ -219,7 +219,7 @@ func replaceFile(name string, write func(w io.Writer) error) error {
 }
 
 // keep saves the worlds at once and, while they change, every 10 seconds until ctx is
-// done, and then once more. It logs errors, apart from that of the last time.
+// done, and then once more. It returns the error of the last save, and logs the others.
 func (f *folder) keep(ctx context.Context, log io.Writer) error {
 	t := time.NewTicker(saveEach)
 	defer t.Stop()

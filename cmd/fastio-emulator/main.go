@@ -242,7 +242,7 @@ func serveWorld(ctx context.Context, c settings, kept *folder, stdout, stderr io
 	if kept == nil {
 		return serve(ctx, s, l, c, nil, workspace, stderr)
 	}
-	keeping, stop := context.WithCancel(context.WithoutCancel(ctx)) // the last request is saved, too
+	keeping, stop := context.WithCancel(context.WithoutCancel(ctx)) // the changes of the last request are saved too
 	defer stop()
 	saved := make(chan error, 1) // the result of the last save
 	go func() { saved <- kept.keep(keeping, stderr) }()
@@ -307,9 +307,9 @@ func build(c settings) (s *emulator.Server, token, workspace string, err error) 
 	return s, token, workspace, nil
 }
 
-// buildAt does what build does, while the clock of the emulator stands at a time: what is
-// invented then does not depend on how long that takes. After it, the emulator has the
-// time of the given clock.
+// buildAt does what build does, except for the reset. Meanwhile the clock of the emulator stands
+// still at the given time, so that the invented objects do not depend on how long their creation
+// takes. Then the emulator uses the given clock.
 func buildAt(
 	c settings, at time.Time, clock func() time.Time,
 ) (s *emulator.Server, token, workspace string, err error) {

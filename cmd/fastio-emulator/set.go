@@ -76,7 +76,7 @@ func names(target any) []string {
 	return list
 }
 
-// nearest returns the three names most similar to one, or to its last part.
+// nearest returns the three of names that are most similar to name, as whole paths or in their last parts.
 func nearest(names []string, name string) []string {
 	last := func(path string) string { return path[strings.LastIndexByte(path, '.')+1:] }
 	far := func(other string) int { // how many letters differ, of the whole paths or the last parts
@@ -89,12 +89,12 @@ func nearest(names []string, name string) []string {
 // distance returns the edit distance of two words: how many letters must be changed,
 // added or removed to get from one to the other.
 func distance(a, b string) int {
-	before := make([]int, len(b)+1) // [j] is the distance of the letters of a before a[i] and b[:j]
+	before := make([]int, len(b)+1) // [j] is the distance of a[:i] and b[:j]
 	for j := range before {
 		before[j] = j
 	}
 	for i := range len(a) {
-		with := make([]int, len(b)+1) // the same with a[i]
+		with := make([]int, len(b)+1) // [j] is the distance of a[:i+1] and b[:j]
 		with[0] = i + 1
 		for j := range len(b) {
 			changed, removed, added := before[j], before[j+1]+1, with[j]+1

@@ -27,7 +27,7 @@ var reference = map[string]func(root string) (string, error){ //nolint:gocheckno
 var evidence = map[string]string{"S": "documents", "W": "client", "A": "assumed"} //nolint:gochecknoglobals // never written
 
 // endpoints returns the page with the table of endpoints, without those that the platform
-// has removed, which the note of their row says.
+// has removed: their row has a note that begins with "removed".
 func endpoints(root string) (string, error) {
 	var b strings.Builder
 	ops, err := operations(root)

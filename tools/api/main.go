@@ -117,8 +117,8 @@ func announced(removed []string) error {
 	return nil
 }
 
-// declarations returns the exported declarations of a module, sorted. A module other than
-// the root is loaded with a go.mod in .bin/alone, as a program that depends on it would.
+// declarations returns the exported declarations of a module, sorted. For a module other than the
+// root it uses the go.mod in .bin/alone, which replaces its sibling modules by their directories.
 func declarations(dir string) ([]string, error) {
 	var flags []string
 	if dir != "." {
@@ -188,7 +188,7 @@ func (p printer) declarations() (lines []string) {
 	return lines
 }
 
-// value returns the value of a constant; a string in full.
+// value returns the value of a constant. It does not shorten a long string, as v.String does.
 func value(v constant.Value) string {
 	if v.Kind() == constant.String {
 		return v.ExactString()

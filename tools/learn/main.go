@@ -70,7 +70,7 @@ type difference struct {
 type change struct{ what, where, why string }
 
 // learn prints what to change after a report of fastio-check. If write is true, it
-// also updates the list and the table of facts.
+// also updates the list of assumed names and the table of endpoints.
 func learn(w io.Writer, root, name string, write bool) error {
 	text, err := os.ReadFile(name)
 	if err != nil {

@@ -308,7 +308,7 @@ func names(f *ast.File) []name {
 	return all
 }
 
-// tags returns the JSON names in the tags of the struct type with a name.
+// tags returns the JSON names in the field tags of s, the struct type typeName.
 func tags(typeName string, s *ast.StructType) []name {
 	var all []name
 	for _, field := range s.Fields.List {
