@@ -11,7 +11,7 @@ import (
 	"github.com/fastio-go/fastio/audit"
 )
 
-// audit prints who can see what. What could not be read is an error, at the end.
+// audit prints who can see what. At the end it returns the errors of the places that it could not read.
 func (p *program) audit(ctx context.Context) error {
 	var all []*audit.Access
 	var unread []error

@@ -83,8 +83,8 @@ type demoStep struct {
 	before func() error
 }
 
-// demonstrateStep prints and makes a call of the program, after what another person does
-// before it. That the organization is not paid for is printed, and is no error.
+// demonstrateStep lets another person act (step.before), and then prints and runs a command of
+// the program. It prints errUnpaid instead of returning it.
 func (p *program) demonstrateStep(ctx context.Context, step demoStep) error {
 	if step.before != nil {
 		if err := step.before(); err != nil {

@@ -62,7 +62,7 @@ type program struct {
 
 var errUsage = errors.New("name a command: setup, audit, or remove and an e-mail address")
 
-// start runs the command as the user of the environment or, without a token, shows all
+// start runs the command with the token of the environment or, without one, shows all
 // commands on the emulator.
 func (p *program) start(ctx context.Context) error {
 	var err error
@@ -94,8 +94,8 @@ func (p *program) run(ctx context.Context) error {
 	return errUsage
 }
 
-// change makes a change and prints that, or without -apply prints only what it would be.
-// It counts both.
+// change makes a change and prints what it did. Without -apply it only prints what it would
+// do. It counts the change in both cases.
 func (p *program) change(what string, do func() error) error {
 	p.changes++
 	if !p.apply {

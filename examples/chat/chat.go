@@ -25,7 +25,7 @@ type chat struct {
 	interruptible func(ctx context.Context) (context.Context, context.CancelFunc)
 }
 
-// run asks each line that is typed.
+// run prints the turns of the thread to continue, if there is one, and then asks each line that is typed.
 func (c *chat) run(ctx context.Context) error {
 	if c.thread != "" {
 		if err := c.recall(ctx); err != nil {

@@ -43,8 +43,8 @@ type program struct {
 	client      *fastio.Client
 }
 
-// start runs the program with the service of the environment or, without its address,
-// on the emulator.
+// start runs the program with the service at FASTIO_BASE_URL or, if that is not set, on
+// the emulator.
 func (p *program) start(ctx context.Context) error {
 	config := oauth.Config{
 		BaseURL: os.Getenv("FASTIO_BASE_URL"), ClientName: "Desktop example",
@@ -58,8 +58,8 @@ func (p *program) start(ctx context.Context) error {
 }
 
 // tokenStore returns an encrypted file, with its key in the keyring of the system or, if
-// that is unavailable, in a second file. Former is the other place: an earlier run may have
-// put the key there, and then its tokens move to the key of this run.
+// that is unavailable, in a second file. Former is the other of the two places: an earlier
+// run may have put its key there, and its tokens can still be read.
 func tokenStore(ctx context.Context) oauth.FileStore {
 	store := oauth.UserStore("fastio-desktop-example")
 	ring := keyring.Open("fastio-desktop-example", "tokens")
@@ -119,8 +119,8 @@ func (p *program) list(ctx context.Context, workspace api.ID) error {
 	return p.download(ctx, workspace, found)
 }
 
-// download saves the file in the directory, under its name on the server, and replaces
-// none there.
+// download saves the file in the directory, under its name on the server. It does not
+// replace an existing file.
 func (p *program) download(ctx context.Context, workspace api.ID, node *storage.Node) error {
 	bar := show.Bytes(p.screen, node.Name)
 	file, err := p.client.Storage.DownloadFile(

@@ -43,7 +43,7 @@ type program struct {
 	config   oauth.Config
 }
 
-// run signs in or out at the service of the environment or, without its address, shows
+// run signs in or out at the service at FASTIO_BASE_URL or, if that is not set, shows
 // both on the emulator.
 func (p *program) run(ctx context.Context, logout bool) error {
 	p.config.BaseURL, p.config.ClientID = os.Getenv("FASTIO_BASE_URL"), os.Getenv("FASTIO_CLIENT_ID")
@@ -58,8 +58,8 @@ func (p *program) run(ctx context.Context, logout bool) error {
 }
 
 // store returns an encrypted file. Its key is in the system's keyring or, if there is
-// none, in a second file. Former is the other place: if an earlier run had the key there,
-// its tokens move to the key of this run.
+// none, in a second file. Former is the other of the two places: an earlier run may have
+// put its key there, and its tokens can still be read.
 func (p *program) store(ctx context.Context) oauth.FileStore {
 	store := oauth.UserStore("fastio-login-example") // its key is in a file
 	ring := keyring.Open("fastio-login-example", "tokens")
@@ -126,8 +126,8 @@ func (p *program) showCode(_ context.Context, d oauth.DeviceCode) error {
 	return nil
 }
 
-// ask prints the address and reads the code, on a machine without a browser. A code without
-// an end of the line counts too.
+// ask prints the address and reads the code, on a machine without a browser. At the end of
+// the input, the code needs no newline.
 func (p *program) ask(_ context.Context, url string) (string, error) {
 	fmt.Fprintf(p.out, "\nOpen this address in any browser:\n  %s\nThen type the code it shows: ", url)
 	code, err := bufio.NewReader(p.in).ReadString('\n')

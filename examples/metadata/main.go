@@ -49,8 +49,8 @@ type program struct {
 	merge     bool
 }
 
-// start runs the command as the user of the environment or, without a token, shows it
-// on the emulator.
+// start runs the command with the token of the environment or, without one, runs a
+// demonstration of it on the emulator.
 func (p *program) start(ctx context.Context, facts []string) error {
 	var err error
 	p.client, err = fastio.FromEnv(fastio.WithLogger(slog.Default()))

@@ -42,7 +42,7 @@ type program struct {
 	client      *fastio.Client
 }
 
-// start runs the tour as the user of the environment or, without a token, on an
+// start runs the tour with the token of the environment or, without one, on an
 // emulator.
 func (p *program) start(ctx context.Context, follow time.Duration) error {
 	var err error

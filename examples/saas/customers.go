@@ -100,8 +100,8 @@ func (p *product) keep(_ context.Context, m relay.Message[events.Event]) error {
 	return nil
 }
 
-// connect follows the user of a new token from now on. If the user was connected already, the
-// token replaces the one before, which is revoked.
+// connect makes the user of a new token a customer, whose events are followed from now on. If
+// the user is one already, the token replaces the earlier one, which is revoked.
 func (p *product) connect(ctx context.Context, token *oauth.Token) (*account.User, error) {
 	bearer := fastio.WithToken(token.AccessToken.Reveal())
 	client, err := fastio.New(fastio.WithBaseURL(p.signIn.BaseURL), bearer, fastio.WithLogger(slog.Default()))
@@ -119,8 +119,8 @@ func (p *product) connect(ctx context.Context, token *oauth.Token) (*account.Use
 		return nil, err
 	}
 	p.mu.Lock()
-	// This adds a new customer, with nil, to the map: keep drops the events of customers that it does not have.
-	// Clone only avoids the assignment of a value to itself.
+	// A new customer gets an entry, nil: keep drops the events of customers without an entry. An entry that exists
+	// stays as it is; Clone is only there because linters reject the assignment of a value to itself.
 	p.latest[customer] = slices.Clone(p.latest[customer])
 	p.mu.Unlock()
 	err = p.accounts.Add(ctx, relay.Account{Name: customer})
@@ -131,7 +131,7 @@ func (p *product) connect(ctx context.Context, token *oauth.Token) (*account.Use
 }
 
 // disconnect revokes the token of a customer, and deletes everything that the product has of
-// the customer. The token comes first: it is deleted with the account.
+// the customer. It revokes the token first, because Delete deletes the stored token.
 func (p *product) disconnect(ctx context.Context, customer string) error {
 	config := p.signIn
 	config.Account = customer

@@ -48,7 +48,7 @@ type page struct {
 	Events       []events.Event
 }
 
-// show writes the page of a browser, with a notice.
+// show writes the page for the session of a browser, with a notice.
 func (p *product) show(w http.ResponseWriter, r *http.Request, code int, notice string) {
 	s := p.session(r)
 	data := page{Notice: notice, Name: s.name}
@@ -59,7 +59,7 @@ func (p *product) show(w http.ResponseWriter, r *http.Request, code int, notice 
 		data.Events = p.latest[s.customer]
 		p.mu.Unlock()
 	}
-	if err != nil && !errors.Is(err, api.ErrNotFound) { // else it was disconnected in another browser
+	if err != nil && !errors.Is(err, api.ErrNotFound) { // ErrNotFound: another browser has disconnected the customer
 		slog.ErrorContext(r.Context(), "the state of a customer", slog.Any("error", err))
 		http.Error(w, "Loom is out of order. Please come back later.", http.StatusServiceUnavailable)
 		return
@@ -109,7 +109,7 @@ func (p *product) startSignIn(w http.ResponseWriter, r *http.Request) (string, e
 	return consent.LoginURL, nil
 }
 
-// endSignIn receives the browser when its user has answered at the platform.
+// endSignIn handles the redirect from the platform, where the user has allowed or denied access.
 func (p *product) endSignIn(w http.ResponseWriter, r *http.Request) (string, error) {
 	q, s := r.URL.Query(), p.session(r)
 	if s.pkce.State.IsZero() || !s.pkce.State.Equal(api.NewSecret(q.Get("state"))) {
@@ -161,8 +161,8 @@ func (p *product) session(r *http.Request) session {
 	return s
 }
 
-// setSession replaces the session of a browser, and its cookie: one that was known before the
-// sign-in is worth nothing after it. The cookie is lax, because the platform leads back here.
+// setSession replaces the session of a browser and its cookie: an ID from before the sign-in gives
+// no access after it. With SameSite=Lax the browser sends the cookie when the platform redirects it.
 func (p *product) setSession(w http.ResponseWriter, r *http.Request, s session) {
 	if before, err := r.Cookie(sessionCookie); err == nil {
 		p.sessions.Delete(before.Value)

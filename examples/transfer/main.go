@@ -51,7 +51,7 @@ func main() {
 	})
 }
 
-// put uploads a file, or the rest of it.
+// put uploads a file, or the rest of it after an interruption.
 func put(ctx context.Context, client *fastio.Client, in api.Profile, file, sessions string, bar *show.Bar) error {
 	_, err := client.Uploads.File(ctx, uploads.Target{Profile: in}, file, &uploads.FileOptions{
 		Sessions: uploads.FileStore(sessions), OnProgress: bar.On,
@@ -59,7 +59,7 @@ func put(ctx context.Context, client *fastio.Client, in api.Profile, file, sessi
 	return err
 }
 
-// get downloads a file, or the rest of it, and compares its hash.
+// get downloads a file to dir, or the rest of it after an interruption. DownloadFile compares the hash.
 func get(ctx context.Context, client *fastio.Client, in api.Profile, name, dir string, bar *show.Bar) error {
 	node, err := client.Storage.Find(ctx, in, api.Root, name)
 	if err != nil {

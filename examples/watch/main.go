@@ -92,8 +92,8 @@ func choose(ctx context.Context, client *fastio.Client, name string) (api.ID, er
 	return w.ID, nil
 }
 
-// showChanges prints what has changed, except for comments and single objects: a change of
-// a file is one of the whole storage too.
+// showChanges prints what has changed. It leaves out comments, and changes of single objects:
+// the change of a file, for example, also arrives as a change of the whole storage.
 func showChanges(ctx context.Context, client *fastio.Client, out io.Writer, room api.Profile) error {
 	sub, err := client.Realtime.Subscribe(ctx, room, &realtime.SubscribeOptions{OnStatus: statusTo(out)})
 	if err != nil {

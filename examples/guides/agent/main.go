@@ -32,7 +32,7 @@ func main() {
 	}
 }
 
-// ask costs credits of the organization only where a file matches.
+// ask prints the files that match the question and, only if there are any, asks the AI, which costs credits.
 func ask(ctx context.Context, client *fastio.Client, in api.Profile) error {
 	found, err := client.Search.Files(ctx, in, search.Query{Text: question, Limit: 3})
 	if err != nil || len(found.Hits) == 0 {

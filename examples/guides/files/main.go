@@ -32,7 +32,7 @@ func main() {
 	}
 }
 
-// transfer keeps what it uploads and downloads in two folders of the current directory.
+// transfer uploads the folder mills, replaces a file on the server, downloads the folder as copy, and deletes it there.
 func transfer(ctx context.Context, client *fastio.Client, in api.Profile) error {
 	if err := os.MkdirAll("mills/photos", 0o700); err != nil {
 		return err

@@ -31,7 +31,7 @@ func main() {
 	}
 }
 
-// appendEvents completes the file of a workspace.
+// appendEvents appends the events since the last run to the file of a workspace.
 func appendEvents(ctx context.Context, client *fastio.Client, workspace api.ID, name string) (err error) {
 	file, err := journal.Open(name, &journal.Options{
 		Header: []byte("created,event,description\n"),

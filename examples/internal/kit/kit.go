@@ -13,7 +13,7 @@ import (
 	"github.com/fastio-go/fastio/fastiotest/seed"
 )
 
-// Unconfigured empties the environment.
+// Unconfigured empties the variables that configure the SDK, until the test ends.
 func Unconfigured(t *testing.T) {
 	t.Helper()
 	for _, name := range []string{"FASTIO_TOKEN", "FASTIO_API_KEY", "FASTIO_BASE_URL"} {

@@ -38,7 +38,7 @@ func First(ctx context.Context, client *fastio.Client) (api.ID, error) {
 	return "", errors.New("the user has no workspace")
 }
 
-// Enter waits until a line is typed or the input ends.
+// Enter waits until a line is typed, the input ends or ctx is done.
 func Enter(ctx context.Context, in io.Reader) error {
 	typed := make(chan struct{})
 	go func() {
