@@ -45,7 +45,7 @@ func (f *Fs) OpenChunkWriter(
 		return fs.ChunkWriterInfo{}, nil, err
 	}
 	wanted, unchecked := f.opt.ChunkSize, fs.GetConfig(ctx).IgnoreChecksum
-	if unchecked && wanted == defaultChunk { // the option has its default; this upload holds no chunk in memory
+	if unchecked && wanted == defaultChunk { // the user has not set it, and no chunk is held in memory
 		wanted = uncheckedChunk
 	}
 	info, w, err := f.startChunks(ctx, src.Size(), wanted, to, options)
@@ -191,8 +191,8 @@ type attemptReader struct {
 	number int
 }
 
-// Read fails once the body was opened for another attempt: a Read of an attempt that has
-// ended would take bytes from that one.
+// Read fails once the body was opened for another attempt: a late Read for this attempt
+// would take bytes from the content of the new one.
 func (r *attemptReader) Read(p []byte) (int, error) {
 	r.body.mu.Lock()
 	defer r.body.mu.Unlock()
@@ -270,7 +270,7 @@ func (c *content) ended() error {
 func (f *Fs) uploadChunks(
 	ctx context.Context, in io.Reader, src fs.ObjectInfo, to target, options []fs.OpenOption,
 ) (n *storage.Node, err error) {
-	n, err = f.storedSince(ctx, to)
+	n, err = f.storedSince(ctx, to) // an earlier attempt may have stored the content
 	if n != nil || err != nil {
 		return n, err
 	}
@@ -325,8 +325,8 @@ func (w *chunkWriter) Close(ctx context.Context) error {
 	return err
 }
 
-// Abort removes what has arrived, also if ctx is done. It does not wait for a rate limit of
-// an hour, as other calls do: rclone may be about to end.
+// Abort removes what has arrived, also if ctx is done. It waits for at most undoTime, and not
+// for a rate limit of an hour, as other calls do: rclone may be about to end.
 func (w *chunkWriter) Abort(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), undoTime)
 	defer cancel()

@@ -147,10 +147,10 @@ type plan struct {
 	read   time.Time
 }
 
-// limits returns the limits of uploads to a workspace or share, read once a minute.
+// limits returns the limits of uploads to a workspace or share, read at most once a minute.
 func (s *session) limits(ctx context.Context, in api.Profile) (*uploads.Limits, error) {
 	select {
-	case s.reading <- struct{}{}: // a lock of plans, for which a caller need not wait after ctx
+	case s.reading <- struct{}{}: // a lock of plans; a caller stops waiting for it when ctx ends
 		defer func() { <-s.reading }()
 	case <-ctx.Done():
 		return nil, ctx.Err()

@@ -153,8 +153,8 @@ func (f *Fs) removeStaging(ctx context.Context) {
 	f.closeStaging(ctx)
 }
 
-// closeStaging removes the staging folder, if there is one. One that stays is removed by a
-// later listing of the root. The caller holds the lock of the staging folder.
+// closeStaging removes the staging folder, if there is one. If that fails, a later listing
+// of the root removes it. The caller holds the lock of the staging folder.
 func (f *Fs) closeStaging(ctx context.Context) {
 	if f.staging.folder == "" {
 		return

@@ -76,7 +76,7 @@ func (f *Fs) list(ctx context.Context, at place, dir string, callback fs.ListRCa
 				return below, err
 			}
 			if n.Type == storage.NodeTypeFolder {
-				entry := found[0] // the only one: a file may have several, of its versions
+				entry := found[0] // the only one: only a file can have several, its versions
 				below = append(below, located{at: at.inside(n.ID), remote: entry.Remote()})
 			}
 			entries = append(entries, found...)

@@ -62,9 +62,9 @@ func (t *transit) name() string {
 	return reserved + strings.Join(part, "-")
 }
 
-// parseTransit returns the transit of a reserved name, nil for any other name. The form,
-// which [transit.name] writes, is KIND-TIME-RANDOM behind reserved, and of a move also
-// -FOLDER-LENGTH-NAMES: both names, of which the old one is the first LENGTH bytes.
+// parseTransit returns the transit of a reserved name, nil for any other name. [transit.name]
+// writes the form: the prefix reserved, KIND-TIME-RANDOM, and for a move -FOLDER-LENGTH-NAMES:
+// the checksum of the old folder, and the old name, of LENGTH bytes, with the new one behind it.
 func parseTransit(name string) *transit {
 	const partsOfMove, partsOfOthers = 6, 3
 	text, ok := strings.CutPrefix(name, reserved)
@@ -114,7 +114,7 @@ func (f *Fs) visibleNode(ctx context.Context, at place, n *storage.Node) *storag
 		return n
 	}
 	age := time.Since(t.started)
-	if age < f.abandonedAfter && age > -f.abandonedAfter { // a later start is of a clock that was wrong
+	if age < f.abandonedAfter && age > -f.abandonedAfter { // a start in the future is that of a wrong clock
 		fs.Debugf(f, "%s is moved or copied at this moment", n.Name)
 		return nil
 	}
@@ -173,7 +173,7 @@ func (f *Fs) move(ctx context.Context, m moving) error {
 		return err
 	}
 	t := newTransit(kindMove)
-	t.from, t.old, t.new = checksum(m.from), m.old, m.new // shorter than the ID, and enough to recognize the folder
+	t.from, t.old, t.new = checksum(m.from), m.old, m.new // the ID would take more of the name
 	if utf8.RuneCountInString(t.name()) > nameMost {
 		return errTooLong
 	}
@@ -193,17 +193,17 @@ func (f *Fs) move(ctx context.Context, m moving) error {
 	return f.undo(ctx, m, err)
 }
 
-// undo moves a node under a reserved name back to its folder and name, after cause. It
-// returns cause, or nil if the node has its new folder and name: then only the last
-// response was lost. A node under any other name is left where it is, because a move
-// could put a node of that name in the trash.
+// undo moves a node under a reserved name back to its old folder and name, after a move that
+// failed with cause. It returns cause, or nil if the node has its new folder and name: then
+// only the last response was lost. A node under any other name is left where it is, because
+// a move could put a node of that name in the trash.
 func (f *Fs) undo(ctx context.Context, m moving, cause error) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), undoTime)
 	defer cancel()
 	client := f.session.client.Storage
 	n, err := client.Get(ctx, m.in, m.id)
 	switch {
-	case err != nil && m.from.Equal(m.to): // the node has one of its two names
+	case err != nil && m.from.Equal(m.to): // a rename alone: the node has its old or its new name
 		return errors.Join(cause, err)
 	case err != nil: // reported below
 	case n.ParentID.Equal(m.to) && n.Name == m.new:
@@ -269,7 +269,7 @@ func (f *Fs) DirMove(ctx context.Context, src fs.Fs, srcRemote, dstRemote string
 	if err := f.writable(); err != nil {
 		return err
 	}
-	// It finds the three folders, and moves nothing.
+	// DirMove of the cache only looks up the three folders.
 	id, parent, oldLeaf, to, leaf, err := f.folders.DirMove(ctx, from.folders, from.root, srcRemote, f.root, dstRemote)
 	if err != nil {
 		return f.changeFailure(err)

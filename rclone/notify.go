@@ -64,8 +64,8 @@ func (w *watch) begin(ctx context.Context) error {
 	return err
 }
 
-// watchWhile watches while the last interval is not zero. Its length does not matter. Each new
-// one starts the watch again, also one that was refused.
+// watchWhile watches while the last interval is above zero; its length does not matter. Each
+// new interval restarts the watch at once, even in the pause after an error.
 func (f *Fs) watchWhile(ctx context.Context, w *watch, intervals <-chan time.Duration) {
 	stop := func() {}
 	for interval := range intervals {
@@ -78,8 +78,8 @@ func (f *Fs) watchWhile(ctx context.Context, w *watch, intervals <-chan time.Dur
 	stop()
 }
 
-// start watches in a goroutine until stop is called, which waits for its end. A watch that is
-// refused is tried again later, from the last report on.
+// start watches in a goroutine; stop ends it and waits until it has ended. A watch that fails
+// is started again after refusedPause, and reports the changes since its last report.
 func (w *watch) start(ctx context.Context) (stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	ended := make(chan struct{})
@@ -132,8 +132,8 @@ func (w *watch) run(ctx context.Context) error {
 
 const batch = 25 // nodes of a call of storage.Service.GetMany
 
-// report reports the paths of nodes, as far as their folders are known: rclone has
-// listed no other.
+// report reads the changed nodes, and reports the paths that rclone must list again
+// (reportNode).
 func (w *watch) report(ctx context.Context, changed []api.OpaqueID) {
 	for len(changed) > 0 {
 		some := changed[:min(batch, len(changed))]

@@ -143,7 +143,7 @@ func cut(d *api.Download, part api.Range) (io.ReadCloser, error) {
 	}{io.LimitReader(d, part.Length), d}, nil
 }
 
-// Remove moves the file to the trash, or deletes it for good by the option hard_delete.
+// Remove moves the file to the trash, or with the option hard_delete deletes it for good.
 func (o *Object) Remove(ctx context.Context) error {
 	if err := o.fs.writable(); err != nil {
 		return err

@@ -335,7 +335,7 @@ func (f *Fs) folder(ctx context.Context, dir string) (place, error) {
 }
 
 // isGone reports whether the platform itself says that something does not exist, in JSON. A
-// page of a proxy with the same status must not make a folder empty.
+// page of a proxy with the same status must not pass for a missing folder.
 func isGone(err error) bool {
 	if e, answered := errors.AsType[*api.Error](err); answered && !json.Valid(e.Body) {
 		return false
@@ -354,8 +354,8 @@ func (f *Fs) retryWithoutCache(look func() error) error {
 	return failure(err)
 }
 
-// changeFailure returns the error of a change in a folder of the cache. If the folder is gone, it
-// may have been replaced by another one of the name: the cache is emptied, and the change
+// changeFailure returns the error of a change in a folder whose ID is from the cache. If the
+// folder is gone, another folder may have its path now: the cache is emptied, and the change
 // may be tried again.
 func (f *Fs) changeFailure(err error) error {
 	if isGone(err) {

@@ -51,7 +51,7 @@ func (f *Fs) removeFolder(ctx context.Context, dir string, onlyIfEmpty bool) err
 		return fs.ErrorCantPurge // rclone then removes what is in it
 	}
 	if onlyIfEmpty {
-		for _, err := range f.session.client.Storage.All(ctx, at.in, at.node, nil) { // a page may have no nodes
+		for _, err := range f.session.client.Storage.All(ctx, at.in, at.node, nil) { // the first page may have no nodes
 			if err != nil {
 				return f.folderFailure(dir, err)
 			}
@@ -68,7 +68,7 @@ func (f *Fs) removeFolder(ctx context.Context, dir string, onlyIfEmpty bool) err
 	return nil
 }
 
-// remove moves a node to the trash, and deletes it there by the option hard_delete.
+// remove moves a node to the trash and, with the option hard_delete, deletes it there.
 func (f *Fs) remove(ctx context.Context, in api.Profile, id api.OpaqueID) error {
 	client := f.session.client.Storage
 	err := client.Delete(ctx, in, id)

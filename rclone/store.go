@@ -43,7 +43,7 @@ func (s *configStore) Load(context.Context, string) ([]byte, error) {
 }
 
 // Lock locks the token, in this process and if possible between processes, and loads it.
-// The store has the token of one remote, whatever the account.
+// It ignores the account, because the store has the token of one remote only.
 func (s *configStore) Lock(ctx context.Context, account string) (oauth.Record, error) {
 	select {
 	case s.lock <- struct{}{}:
@@ -61,8 +61,8 @@ func (s *configStore) Lock(ctx context.Context, account string) (oauth.Record, e
 	return r, nil
 }
 
-// lockBetweenProcesses locks the record for other processes, and returns the lock. In a
-// folder that cannot be written, two processes may refresh a token at once.
+// lockBetweenProcesses locks the record for other processes, and returns the lock, nil if
+// that is not possible: then two processes may refresh a token at once.
 func (s *configStore) lockBetweenProcesses(ctx context.Context) *flock.Flock {
 	if s.path == "" {
 		return nil
@@ -87,7 +87,7 @@ type configRecord struct {
 // Data returns the record as it was when it was locked.
 func (r *configRecord) Data() []byte { return r.data }
 
-// Save writes the configuration.
+// Save writes the token to the configuration.
 func (r *configRecord) Save(ctx context.Context, data []byte) error {
 	if err := ctx.Err(); err != nil {
 		return err

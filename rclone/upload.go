@@ -40,8 +40,8 @@ func (f *Fs) PutStream(
 	return f.Put(ctx, in, src, options...)
 }
 
-// Update uploads a new version of the file, if it has the version that was listed. Its
-// error is [fserrors.NoRetryError] if not.
+// Update uploads a new version of the file, if it has the version that was listed. If
+// it has another version, the error is a [fserrors.NoRetryError].
 func (o *Object) Update(ctx context.Context, in io.Reader, src fs.ObjectInfo, options ...fs.OpenOption) error {
 	f := o.fs
 	if err := f.writable(); err != nil {
@@ -105,7 +105,7 @@ func (f *Fs) upload(
 	size := src.Size()
 	switch {
 	case size < 0:
-		// The SDK closes what it reads if the call ends early, which is for rclone to do.
+		// Without in.Close, which Reader would call if it ends early: rclone closes in itself.
 		content := struct{ io.Reader }{in}
 		n, err = f.session.client.Uploads.Reader(ctx, to.uploadTarget(), to.name, content, nil, nil)
 	case size <= int64(f.opt.Cutoff):
@@ -120,9 +120,9 @@ func (f *Fs) upload(
 }
 
 // uploadFailure returns the error of an upload for rclone. If the folder of a new file was
-// not found, rclone tries again and looks the folder up, because the cache of folders is
-// emptied. A new version is not tried again: it goes to the ID of a file, which is not
-// looked up again.
+// not found, the cache of folders is emptied, and rclone tries again, which looks the folder
+// up. A new version is not tried again: it is sent to the ID of the file, and another try
+// would use the same ID.
 func (f *Fs) uploadFailure(to target, err error) error {
 	if to.replaces == nil {
 		return f.changeFailure(err)
@@ -164,7 +164,7 @@ func (f *Fs) store(ctx context.Context, upload api.OpaqueID, to target) (*storag
 	}
 	client := f.session.client
 	if becomesFile {
-		if session.Status == uploads.StatusStored { // else it has a file, but forget could still end the upload
+		if session.Status == uploads.StatusStored { // before that, forget could cancel the upload
 			f.forget(ctx, upload)
 		}
 		return client.Storage.Get(ctx, to.at.in, session.FileID)
@@ -268,7 +268,7 @@ func (f *Fs) await(ctx context.Context, upload api.OpaqueID, becomesFile bool) (
 
 const noteMost = 100_000 // bytes of a note
 
-// updateNote replaces the text of a note, which takes no upload.
+// updateNote replaces the text of a note, in one call and without an upload.
 func (f *Fs) updateNote(
 	ctx context.Context, in io.Reader, _ fs.ObjectInfo, to target, _ []fs.OpenOption,
 ) (*storage.Node, error) {

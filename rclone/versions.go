@@ -108,8 +108,8 @@ func (o *Object) atVersion(v *storage.Version) *Object {
 	return &old
 }
 
-// goBack sets the object to its version of the time of the option version_at; its ID to
-// "" if there was none. A note has no versions: it is there if it has not changed since.
+// goBack sets the object to the version that it had at the time version_at, or its ID to ""
+// if it did not exist then. A note has no versions: if it has changed since, it is left out.
 func (o *Object) goBack(ctx context.Context) error {
 	at := time.Time(o.fs.opt.VersionAt)
 	if !o.updated.After(at) {
