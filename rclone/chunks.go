@@ -45,7 +45,7 @@ func (f *Fs) OpenChunkWriter(
 		return fs.ChunkWriterInfo{}, nil, err
 	}
 	wanted, unchecked := f.opt.ChunkSize, fs.GetConfig(ctx).IgnoreChecksum
-	if unchecked && wanted == defaultChunk { // the user has not set it, and no chunk is held in memory
+	if unchecked && wanted == defaultChunk { // the default is for chunks in memory: here none is
 		wanted = uncheckedChunk
 	}
 	info, w, err := f.startChunks(ctx, src.Size(), wanted, to, options)
