@@ -397,7 +397,8 @@ func (w *Walk) recordForNextWalk(e *Event) {
 }
 
 // recordNewest remembers the creation of an event if it is the newest one so far. A time after
-// the end of the walk is wrong, and is ignored.
+// the end of the walk is wrong, and is ignored. The lock is for Cursor, which reads the state: only this
+// loop writes it.
 func (w *Walk) recordNewest(e *Event) {
 	if !w.keepLast || !e.Created.After(w.state.Newest) || e.Created.After(w.state.Max) {
 		return

@@ -316,8 +316,8 @@ func hasRepeated(q url.Values) bool {
 
 // checkIssuer returns an error for a redirect of another issuer, or of none ("") if the
 // server announces that it names itself. RFC 9207 requires the rejection of such a redirect.
-// If it is genuine, it ends the sign-in, because no other redirect will follow. A program
-// that knows the state gains nothing by that: it could end the sign-in with a denial too.
+// The sign-in then ends if the redirect has the right state, because no other will follow. An
+// attacker who knows the state gains nothing: a denial (access_denied) would end it, too.
 func (x *expected) checkIssuer(named string) *IssuerError {
 	hasToMatch := x.issuer != "" && (named != "" || x.requiresIssuer)
 	if hasToMatch && !same(named, x.issuer) {

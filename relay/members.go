@@ -231,11 +231,12 @@ func (m *member) put(ctx context.Context, key string, value []byte, after uint64
 	return revision, err
 }
 
-// remove deletes the heartbeat of a replica, unless it has a later revision than after.
+// remove deletes the heartbeat of a replica if after is the revision of its latest entry. If there
+// is a later entry, the replica is alive, and remove returns nil.
 func (m *member) remove(ctx context.Context, name string, after uint64) error {
 	key := m.beatKey(name)
 	err := m.ledger.remove(ctx, key, m.requiredRevision(key, after))
-	if conflicts(err) { // the replica is not lost, or another one was faster
+	if conflicts(err) { // by such an entry, or because another replica has deleted the heartbeat
 		m.refresh(ctx, key)
 		return nil
 	}

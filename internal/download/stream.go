@@ -2,7 +2,6 @@ package download
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -196,7 +195,10 @@ func (s *stream) reopen() (io.ReadCloser, error) {
 	case sizeChanged || s.changed(resp.Header):
 		err = api.ErrChanged
 	default:
-		err = cmp.Or(skipTo(body, p.first, from), s.compare(body, again))
+		err = skipTo(body, p.first, from)
+	}
+	if err == nil {
+		err = s.compare(body, again)
 	}
 	if err != nil {
 		_ = body.Close()

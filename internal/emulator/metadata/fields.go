@@ -356,8 +356,9 @@ func (h *Handlers) mergeOrPreview(c *wire.Call, workspaceID string, m merging) (
 	if source != nil && source == target {
 		return nil, wire.Refuse(http.StatusNotAcceptable, codeMergeItself, "A field cannot be merged into itself.")
 	}
-	alreadyMerged := source != nil && source.into != nil && v.liveField(source.name) == target
-	refused := h.refuseMerge(workspaceID, v, source, target) // also if one of them does not exist
+	isMerged := source != nil && source.into != nil
+	alreadyMerged := isMerged && v.liveField(source.name) == target // directly, or through other fields
+	refused := h.refuseMerge(workspaceID, v, source, target)        // also if one of them does not exist
 	sourceFiles, targetFiles, snapshot := 0, 0, any(nil)
 	if source != nil {
 		m.source = source.name // in the response, with its upper and lower case
