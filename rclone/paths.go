@@ -73,9 +73,9 @@ type member struct {
 	time  api.Time
 }
 
-// members returns the elements of a level above workspaces and shares. At the top these
-// are the organizations, or the workspaces of the only one, and the level of shares; in an
-// organization its workspaces.
+// members returns the elements of a level above workspaces and shares. In an organization
+// these are its workspaces. At the top they are the organizations, or the workspaces if
+// there is only one organization, and beside them the level of shares.
 func (f *Fs) members(ctx context.Context, at place) ([]member, error) {
 	if at.shares {
 		return f.sharesOf(ctx)

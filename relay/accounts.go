@@ -565,13 +565,13 @@ func (a Accounts) unseal(ctx context.Context, r *accountRecord) (key api.Secret,
 	return api.NewSecret(s.APIKey), stale, nil
 }
 
-// unsealAny decrypts a record with the key of keys, or else with one of the others: then the record is
-// stale, and to be encrypted again. If no key decrypts it, the error is that of keys, or that of another key
-// that could not be loaded.
+// unsealAny decrypts a record with the current key, or else with one of the others: then the record is
+// stale, and to be encrypted again. If no key decrypts it, the error is that of the current key, or that of
+// another key that could not be loaded.
 func unsealAny(
-	ctx context.Context, keys oauth.KeyStore, others []oauth.KeyStore, account string, sealed []byte,
+	ctx context.Context, current oauth.KeyStore, others []oauth.KeyStore, account string, sealed []byte,
 ) (plain []byte, stale bool, err error) {
-	plain, err = unseal(ctx, keys, account, sealed)
+	plain, err = unseal(ctx, current, account, sealed)
 	if err == nil {
 		return plain, false, nil
 	}

@@ -322,7 +322,7 @@ type waiter struct {
 }
 
 // enqueue starts a call at once and returns nil, or returns a waiter whose admitted is
-// closed when the call may start.
+// closed when the call may start. The name of the rate group is for [LimitWait].
 func (g *limitGroup) enqueue(name string, published []api.RateWindow) (*waiter, error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()

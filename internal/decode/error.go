@@ -102,7 +102,7 @@ func parseFault(e *api.Error, body []byte) (response jsontext.Value) {
 func parseParams(e *api.Error, params jsontext.Value) {
 	switch params.Kind() {
 	case '[':
-		var rows []jsontext.Value
+		var rows []jsontext.Value // so that a row which cannot be decoded does not hide the others
 		_ = Plain(params, &rows, func() {})
 		for _, row := range rows {
 			var p api.ParamError

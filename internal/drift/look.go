@@ -127,15 +127,15 @@ func (l *looker) namedPayload(t reflect.Type, member string, in payloadIn) error
 	})
 }
 
-// payload reads an object whose members are those of the payload, decoded as a t. In the whole
-// response they stand beside the members of the envelope, or the payload is the value of the
-// member "response", which may be an object or a list.
+// payload reads an object whose members are those of the payload, of type t. The whole response
+// (in) has the members of the envelope as well. If one of these is "response", its value is the
+// payload: an object, or a list.
 func (l *looker) payload(t reflect.Type, in payloadIn) error {
 	if t.Kind() != reflect.Struct {
 		return l.value(t, Place{})
 	}
 	return l.object(objectOf(t, ""), func(name string, typed bool) (done bool, err error) {
-		isOfPayload := typed && l.belongsToField(name) // also if the envelope has a member of that name
+		isOfPayload := typed && l.belongsToField(name) // t has the member, and the envelope may have it too
 		isOfEnvelope := in == wholeResponse && inEnvelope(name) && !isOfPayload
 		if !isOfEnvelope {
 			return false, nil // object reads the value, as that of any other member

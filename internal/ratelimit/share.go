@@ -54,10 +54,10 @@ func (g *Group) Refused(c Call, limit int, reset time.Time) {
 }
 
 // recordFull records that w is full until reset, as the response to c reports, and
-// reduces the share of this client: to less than the calls that the server has accepted,
-// once for all calls that run at the same time. The longest of several windows is an
-// exception, because the shares of the shorter ones divide its calls as well: if it slides,
-// its share does not fall below the accepted calls, and else it is not reduced.
+// reduces the share of this client: to a part of the calls that the server has accepted
+// in the window. Of calls that run at the same time, only the first reduces it. The share
+// of the longest of several windows is reduced less, if it slides, and otherwise not at
+// all, because the shares of the shorter windows limit its calls as well.
 func (g *Group) recordFull(w *window, c Call, reset, now time.Time) {
 	if w.learned { // its size is a guess
 		return

@@ -634,18 +634,19 @@ func (x *exchange) mayRetry(ctx context.Context) bool {
 }
 
 // planWait sets x.wait, the delay of the next attempt: the longer one of the backoff
-// and a Retry-After. After a 429 it is the time until the rate group opens, for which
-// RoundTrip waits before the next attempt.
+// and a Retry-After. After a 429 the rate group is closed, for which RoundTrip waits
+// (x.retryAfter is set). Then x.wait is the time until it opens, for the comparison with
+// the deadline and for RetryEvent.
 //
-// It returns false if there can be no next attempt: the waits that the server has
-// required exceed maxWait of the call, whose error is then e, or the delay exceeds its
-// deadline, which is then the error (x.fatal).
+// It returns false if there can be no next attempt: because the waits that the server
+// has required exceed MaxWait (the call returns e), or because the deadline of the call
+// comes first (the call returns x.fatal).
 func (x *exchange) planWait(ctx context.Context, e *api.Error) bool {
 	r := x.client.cfg.Retry
 	x.wait = wait.Backoff{Base: r.Base, Cap: r.Cap}.Pause(x.attempt)
 	if e != nil && e.Rate.RetryAfter > 0 {
 		ordered := e.Rate.RetryAfter
-		if x.options.MaxWait < 0 { // no limit
+		if x.options.MaxWait < 0 { // no limit on the sum
 			ordered = min(ordered, wait.MaxRetryAfter)
 		} else {
 			x.requiredWaits += ordered

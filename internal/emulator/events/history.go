@@ -346,8 +346,8 @@ func (g *generator) addEvent(created int64) {
 	l.Entries = append(l.Entries, e)
 }
 
-// randomEventOf returns the name of a random event that a person causes. While the
-// workspace has no file to work on, the event adds one.
+// randomEventOf returns the name of a random event that a person causes: a read, if the
+// generator adds only reads. While the workspace has no file to work on, the event adds one.
 func (g *generator) randomEventOf(p *person) string {
 	name := p.randomEvent(g.dice)
 	if g.readsOnly {

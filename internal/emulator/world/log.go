@@ -471,7 +471,8 @@ func (l *Log) FindObject(id string) (uint32, bool) {
 	return uint32(n), isGenerated //nolint:gosec // below the number of things
 }
 
-// ObjectID returns the plain id of an object, "" if there is none.
+// ObjectID returns the plain id of an object, "" for number 0. Objects of invented events are
+// nodes without an entry: their ids are computed from the number, to keep a history small.
 func (l *Log) ObjectID(n uint32) string {
 	switch {
 	case n == 0:
@@ -479,11 +480,12 @@ func (l *Log) ObjectID(n uint32) string {
 	case l.Things[n].id != "":
 		return l.Things[n].id
 	}
-	return Opaque('2', l.seed, uint64(n)) // 2 begins the ids of nodes
+	return Opaque('2', l.seed, uint64(n)) // 2 is the first character of the ids of nodes
 }
 
-// ObjectName returns the name of the object with a number at the time of the event in a
-// row. A given object without a name has its id, and a generated one an invented file name.
+// ObjectName returns the name that an object had at the time of the event in a row. For an
+// object of an invented event, which has neither id nor name, it invents the name of a file.
+// For another one without a name it returns the id.
 func (l *Log) ObjectName(row, object uint32) string {
 	if name, renamed := l.formerName(row, l.ObjectID(object)); renamed {
 		return name

@@ -192,9 +192,9 @@ func Text(v Version) string {
 	return text
 }
 
-// ContentHash returns the SHA-256 of a version in hexadecimal. It is "" for a version
-// without Content whose Source is neither an upload nor a text, such as one whose bytes are
-// generated from its id.
+// ContentHash returns the SHA-256 of a version in hexadecimal: of an upload, of a text, or
+// of Content. Any other version has bytes that Open generates from its id, and "" as its hash:
+// responses leave it out.
 func ContentHash(v Version) string {
 	if content, uploaded := v.Source.(*blob.Blob); uploaded {
 		return content.Sum()

@@ -131,7 +131,7 @@ func (s *site) collect(ctx context.Context) error {
 	s.mu.Lock()
 	s.latest = now
 	s.mu.Unlock()
-	s.probe.run(ctx, s.follower.Stats().Confirmed, now.Time) // for the reasons of the next status
+	s.probe.run(ctx, s.follower.Stats().Confirmed, now.Time) // the next status has its result
 	now.Profiles = slices.Clone(now.Profiles)                // those in latest, which is being served, must not change
 	err := s.measure(ctx, &now)
 	s.mu.Lock()
