@@ -202,8 +202,8 @@ func (p *PasswordReset) Check(ctx context.Context, code api.Secret, opts ...api.
 // It calls POST /current/user/password/{code}/.
 func (p *PasswordReset) Complete(ctx context.Context, code, password api.Secret, opts ...api.CallOption) error {
 	f := form.New(input.Parameters("account.PasswordReset.Complete", "password1", "password"))
-	setSecret(&f, "password1", password.Reveal())
-	f.Set("password2", password.Reveal()) // the platform requires it twice
+	setSecret(&f, "password1", password.Reveal()) // an error if it is empty
+	f.Set("password2", password.Reveal())         // the platform requires it twice
 	if err := f.Err(); err != nil {
 		return err
 	}

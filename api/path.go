@@ -142,9 +142,9 @@ const list = "..."
 // The template of the route has the placeholder once, as "/{node_id}". An error names an
 // element of the argument, such as nodes[1].
 func pathOfList(template string, segments []string, at int) Route {
-	before, after, _ := strings.Cut(template, list)
+	before, after, _ := strings.Cut(template, list) // such as "/{node_id" and "}"
 	name := before[strings.LastIndexByte(before, '{')+1:]
-	otherPlaceholders := strings.Repeat(",{"+name+"}", len(segments)-at-1)
+	otherPlaceholders := strings.Repeat(",{"+name+"}", len(segments)-at-1) // segments[at] exists: it is the first value
 	expanded := before + "}" + otherPlaceholders + strings.TrimPrefix(after, "}")
 	r := Path(expanded, segments...)
 	r.template = before + after

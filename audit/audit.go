@@ -287,7 +287,7 @@ func (w *walk) link(place Access, who string) error {
 func (w *walk) members(place Access) error {
 	for m, err := range w.s.members.All(w.ctx, place.Place, nil, w.opts...) {
 		if err != nil {
-			return w.addIfFailed(place, err)
+			return w.addIfFailed(place, err) // adds a row with err; nil, unless the whole walk must end
 		}
 		a := place
 		a.User, a.EmailAddress, a.Role, a.Via = m.ID, strings.ToLower(m.EmailAddress), string(m.Role), ViaMembership

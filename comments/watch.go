@@ -252,10 +252,10 @@ func (w *watch) observeTime(header http.Header) {
 	}
 }
 
-// oldestToRecord returns the time of creation from which on the first list of a watch
-// without Since records comments: two minutes (lateness) before the newest comment. Older
-// comments are visible by now, so later lists do not go back to them (oldestNew). Zero
-// means that the time of the newest comment is not known.
+// oldestToRecord returns how far back the first list of a watch without Since goes: to two
+// minutes (lateness) before the newest comment. That list records these comments, so that later
+// lists do not report them as new. Later lists do not go back further (oldestNew), because older
+// comments are visible by now. Zero means that the time of the newest comment is not known.
 func (w *watch) oldestToRecord(newest *Comment) time.Time {
 	at := w.plausibleTime(newest)
 	if at.IsZero() {

@@ -238,9 +238,10 @@ func (p *progress) addGap(reason GapReason, from, to time.Time) {
 }
 
 // moveBackFromFuture moves the end of the last poll (Searched) back to the newest delivered
-// event if it is in the future, because the clock of the server was wrong. If the newest event
-// is in the future too, by both clocks, it moves both back: to the newest remembered event that
-// is not in the future or, without one, to the zero time.
+// event if the end is in the future of the server's clock, because that was wrong. If the newest
+// event is in the future too, both move back to the newest remembered event that is not or,
+// without one, to the zero time. But then neither moves if the end has passed by the local
+// clock: probably the server's clock is behind now, and the times of the events are right.
 func (f *follower) moveBackFromFuture(ctx context.Context) error {
 	end := times.Later(f.Searched, f.Newest)
 	if f.walk != nil || end.IsZero() { // a poll has begun, or the next one is the first
@@ -251,7 +252,7 @@ func (f *follower) moveBackFromFuture(ctx context.Context) error {
 		return err
 	}
 	if f.Newest.After(now.Add(clockSkew)) {
-		serverIsBehind := !end.After(time.Now().Add(clockSkew)) // at present: the local clock has passed the end
+		serverIsBehind := !end.After(time.Now().Add(clockSkew))
 		if serverIsBehind {
 			return nil
 		}

@@ -44,8 +44,8 @@ func (f *fields) name(field, value string) {
 	}
 }
 
-// password checks the password of a link and sets the field. Errors do not
-// contain it.
+// password checks the password of a link and sets the field. Errors, those of
+// Text too, do not contain it.
 func (f *fields) password(field string, value api.Secret) {
 	if strings.EqualFold(strings.TrimSpace(value.Reveal()), form.Null) {
 		f.Refuse(field, "must not be the reserved word null", "")

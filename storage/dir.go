@@ -94,7 +94,9 @@ func (s *Service) DownloadDir(
 	if d.o.Parallel == 0 {
 		d.o.Parallel = defaultParallel
 	}
-	d.rules.Allowed = func(name string) bool { // one that needs no change to be safe
+	// A name is allowed if download.Name, which makes names safe, would not change it. With Hidden, the dot of a
+	// hidden file is allowed too: checkedName leaves it out.
+	d.rules.Allowed = func(name string) bool {
 		return download.Name(d.checkedName(name)) == d.checkedName(name) && !durable.IsPartial(name)
 	}
 	if d.o.Rename {

@@ -306,7 +306,8 @@ func (f *folder) eachPending(visit func(e *entry)) {
 }
 
 // applyLimits marks files that are larger than the plan allows as failed, and makes
-// room for as many sessions of uploads as may be open at a time.
+// room for as many sessions of uploads as may be open at a time. The plan may limit the
+// bytes of all open sessions: if each has the largest file, these must still be allowed.
 func (d *dir) applyLimits(ctx context.Context) error {
 	limits, err := d.s.limits.get(ctx, Target{Profile: d.profile, Folder: d.base}, d.opts)
 	if err != nil {
@@ -314,7 +315,8 @@ func (d *dir) applyLimits(ctx context.Context) error {
 	}
 	largest := int64(0)
 	d.root.eachPending(func(e *entry) {
-		if _, err := limits.chunkSize(input.Parameters(opDir), e.Size, d.o.ChunkSize); err != nil {
+		_, err := limits.chunkSize(input.Parameters(opDir), e.Size, d.o.ChunkSize)
+		if err != nil { // the file is too large
 			d.End(ctx, e.DirEntry, api.DirFailed, err)
 			return
 		}
