@@ -170,9 +170,9 @@ func login(ctx context.Context, c Config, m machine) (*Grant, error) {
 	return s.withCode(ctx)
 }
 
-// listen returns the listener for the redirect, or nil for a sign-in with a code: if that is
-// possible, and no browser or no port can be opened on this machine. If no code is possible, it
-// returns an error without a port, and without both a browser and ShowURL.
+// listen returns the listener for the redirect. If no browser or no port can be opened on this
+// machine, it returns nil: the user signs in with a code. If c offers no sign-in with a code, it
+// returns an error if no port can be opened, or if c has no ShowURL and no browser can be opened.
 func listen(ctx context.Context, c Config, op string, m machine) (net.Listener, error) {
 	headless := c.OpenMode == OpenModeNone || c.OpenBrowser == nil && !m.browser.possible()
 	offersCode := c.Prompt != nil || c.ShowDeviceCode != nil

@@ -314,10 +314,11 @@ func hasRepeated(q url.Values) bool {
 	return slices.ContainsFunc(names, func(name string) bool { return len(q[name]) > 1 })
 }
 
-// checkIssuer returns an error for a redirect of another issuer, or of none ("") if the
-// server announces that it names itself. RFC 9207 requires the rejection of such a redirect.
-// The sign-in then ends if the redirect has the right state, because no other will follow. An
-// attacker who knows the state gains nothing: a denial (access_denied) would end it, too.
+// checkIssuer returns an error if a redirect names another issuer. If the server announces that
+// it names its issuer in each redirect (requiresIssuer), a redirect without one ("") is an error
+// too. RFC 9207 requires the rejection of both. The error ends the sign-in if the redirect has
+// the right state, because no other will follow. An attacker who knows the state gains nothing:
+// a denial (access_denied) would end the sign-in, too.
 func (x *expected) checkIssuer(named string) *IssuerError {
 	hasToMatch := x.issuer != "" && (named != "" || x.requiresIssuer)
 	if hasToMatch && !same(named, x.issuer) {

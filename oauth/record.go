@@ -255,7 +255,8 @@ func Save(ctx context.Context, c Config, t *Token) error {
 
 // replaceToken stores the token of a sign-in in place of the previous one.
 func (c *Config) replaceToken(ctx context.Context, address string, by server, token *tokenRecord) error {
-	defer signIns.countEdit(c.Store, c.account()) // also after an error: the record may have been saved all the same
+	// The sources of this process then read the record again; also after an error, since it may have been saved.
+	defer signIns.countEdit(c.Store, c.account())
 	r, err := c.lock(ctx)
 	if err != nil {
 		return err
@@ -264,7 +265,7 @@ func (c *Config) replaceToken(ctx context.Context, address string, by server, to
 	r.replaceToken(address, by, token)
 	err = r.save(ctx)
 	if err == nil {
-		signIns.noteReplaced(c.Store, c.account(), token.AccessToken.Secret)
+		signIns.noteReplaced(c.Store, c.account(), token.AccessToken.Secret) // no signed-out token is stored now
 	}
 	return err
 }

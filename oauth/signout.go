@@ -92,7 +92,7 @@ func (c *Config) endStored(ctx context.Context, op string, request endRequest) e
 // store holds no token, there is nothing to end and no error.
 func (c *Config) endWithoutLock(ctx context.Context, op string, request endRequest, lockErr error) error {
 	ctxErr := ctx.Err()
-	hidesCause := ctxErr != nil && !errors.Is(lockErr, ctxErr) // such as the cancellation of lockContext
+	hidesCause := ctxErr != nil && !errors.Is(lockErr, ctxErr) // it may be of lockContext, which does not wrap ctxErr
 	if hidesCause {
 		lockErr = fmt.Errorf("%w (%w)", lockErr, ctxErr)
 	}

@@ -22,7 +22,8 @@ type dialer struct {
 	limit  int64
 }
 
-// Dial opens a socket through the transport of the client, without following redirects.
+// Dial opens a socket through the transport of the client, without following redirects. The
+// socket gets the function cut, because the Close of the library waits too long for the peer.
 func (d *dialer) Dial(ctx context.Context, address string, header http.Header) (Conn, error) {
 	network := d.client.Transport
 	if network == nil {

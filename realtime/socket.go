@@ -351,10 +351,11 @@ func (n *session) pingOnce(ctx context.Context) error {
 	return err
 }
 
-// alive records that a frame or a pong has come. After a silence so long that a ping should
-// have failed in it, the computer has probably slept: the frame may have been sent before that,
-// and later ones may be lost. So the log is read from the previous frame on. The nil header
-// stands for a frame, which has no Date.
+// alive records that a frame or a pong has come: in heard for this socket, and in the clock of
+// the subscription. If no frame came for so long that a ping should have failed meanwhile, the
+// computer has probably slept. Then this frame may be an old one, and later ones may be lost. So
+// the log is read from the previous frame on, and noticeSilence, which also records the frame in
+// the clock, may request a resync. The nil header stands for a frame, which has no Date.
 func (n *session) alive() {
 	before, silence := n.heard.observeResponse(nil)
 	if silence <= max(longSilent, 2*n.s.o.PingInterval) {

@@ -85,13 +85,13 @@ func (s *Service) Subscribe(
 		return nil, err
 	}
 	s.open.Add(1)
-	// So that connState counts the subscription as one that polls, whenever it has no socket.
+	// With shared set, connState adds the subscription to those that poll while it has no socket.
 	sub.connState.shared, sub.connState.loop = s.shared, &sub.loop
 	tasks := []func(context.Context) error{sub.keepPolling}
 	if sub.o.CatchUp {
 		tasks = append(tasks, sub.keepHistory)
 	}
-	sub.run(tasks...)
+	sub.run(tasks...) // run adds the task that keeps a socket open
 	select {
 	case <-sub.ready:
 		return sub, nil

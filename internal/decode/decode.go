@@ -44,7 +44,7 @@ func Response[T any](answer []byte) (*T, error) {
 	if _, err := e.Decode(answer); err != nil {
 		return nil, err
 	}
-	_ = Finish(nil, &e.Data, DropNulls) // no error without a request, which bounds the number of rows
+	_ = Finish(nil, &e.Data, DropNulls) // its only error is more rows than a request allows: there is no request
 	return &e.Data, nil
 }
 
@@ -188,7 +188,7 @@ func Plain(b []byte, out any, reset func(), more ...jsonv2.Options) error {
 		}
 	}
 	if err == nil {
-		_ = Finish(nil, out, KeepNulls) // no error without a request, which bounds the number of rows
+		_ = Finish(nil, out, KeepNulls) // its only error is more rows than a request allows: there is no request
 	}
 	return err
 }

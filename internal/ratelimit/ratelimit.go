@@ -154,7 +154,7 @@ func (g *Group) Acquire(ctx context.Context, maxWait time.Duration, report Waiti
 	}
 	g.mu.Lock()
 	now := time.Now()
-	if class == Program && g.waits == 0 { // it may start without the queue: classDue delays only loops
+	if class == Program && g.waits == 0 { // it needs no queue: nothing waits, and classDue delays only other classes
 		firstSince := now
 		c, o := g.tryStart(loop, class, now, firstSince, maxWait)
 		started := !o.at.After(now)

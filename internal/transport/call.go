@@ -714,7 +714,7 @@ func again(req *http.Request) error {
 	x.attempt, x.started = x.attempt+1, time.Time{}
 	if x.wait > 0 && x.retryAfter == 0 {
 		reason := api.WaitReasonBackoff
-		if wait.RetryAfterOf(x.failure) == x.wait {
+		if wait.RetryAfterOf(x.failure) == x.wait { // of another response than a 429, such as a 503
 			reason = api.WaitReasonServer
 		}
 		const queued = 0 // no wait before this one

@@ -178,7 +178,7 @@ func RetryAfter(h http.Header, clock *servertime.Clock) time.Duration {
 		return 0
 	}
 	if at, err := http.ParseTime(v); err == nil {
-		return seconds(clock.Until(at, h).Seconds())
+		return seconds(clock.Until(at, h).Seconds()) // 0 if the date has passed, or is more than a year ahead
 	}
 	return ParseSeconds(v)
 }
