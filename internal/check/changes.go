@@ -35,7 +35,7 @@ func (w *walk) makeChanges() {
 		return
 	}
 	j := w.changes.Journal
-	w.failed = j.write(kindMe, string(w.me)) // the guard lets the second person transfer places only to IDs of the journal
+	w.failed = j.write(kindMe, string(w.me)) // so that the guard lets the second person transfer places back to this one
 	if w.things["second"] == string(w.me) {
 		w.failed = errors.New("the second key is of the same person")
 	}

@@ -143,8 +143,8 @@ type cleaner struct {
 func (k *cleaner) letGuardPass(kind, id string) error { return k.journal.write(kind, id) }
 
 // deleteRunAndJournal deletes what is left of the run, and then its journal. After a failure
-// the journal remains, for a later try. A workspace that a person has renamed is kept without
-// a journal: the error asks the user to delete it.
+// the journal remains, for a later try. A workspace that a person has renamed is kept, but the
+// journal is deleted all the same: errRenamed then asks the user to delete the workspace.
 func (k *cleaner) deleteRunAndJournal(ctx context.Context) error {
 	org := k.journal.all(kindOrg)
 	isBegun := len(org) > 0 && k.journal.owns(kindIntent, k.journal.Marker)

@@ -399,7 +399,7 @@ func (a answer) success() bool { return a.statuses[0] == http.StatusOK }
 // have. Nil error codes mean any.
 func expectedAnswer(read Read, form Form) answer {
 	switch {
-	case form == FormNoToken, form == FormLimitOther: // calls without a credential
+	case form == FormNoToken, form == FormLimitOther: // both without a credential, see [FormLimitOther]
 		return answer{[]int{http.StatusUnauthorized}, []int64{codes.DeadToken, codes.BadToken}}
 	case form == FormBad && read.Area() == "activity" && strings.Contains(read.Path, "/poll/"): // unlike all others
 		return answer{[]int{http.StatusBadRequest}, nil}

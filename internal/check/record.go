@@ -51,7 +51,7 @@ const (
 	FormNoToken  Form = "without a token"
 
 	FormLimit      Form = "limit"       // before and after FormLimitOther
-	FormLimitOther Form = "limit other" // without the credential
+	FormLimitOther Form = "limit other" // without a credential; shows what the limit is counted by, see countedBy
 )
 
 // A recorder is the client of all areas: it sends calls on, and records them.
@@ -195,7 +195,8 @@ func isConnectionError(err error) bool {
 }
 
 // copyOf returns a copy of out, the pointer to the result of a call. It is made before the call
-// decodes into out: [Compare] needs the type and the name of the payload, but no decoded values.
+// decodes into out. [Compare] needs no decoded values, but what [decode.PayloadOf] reads from the
+// copy: the type of the payload, and the name that the payload has in the response (Member).
 func copyOf(out any) any {
 	v := reflect.ValueOf(out)
 	fresh := reflect.New(v.Type().Elem())

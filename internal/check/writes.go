@@ -190,7 +190,8 @@ func nodeWrites() []Write {
 // run, "folder_id=node|root" names a node of the run or the root, "id=import!" names an import
 // of the run, and "size" may have any value. "source_url=:https://example.com/!" must be exactly
 // that text. "manifest..index" is a member of each object in the list manifest. The placeholders
-// of the path are fields too: "{upload_id}=upload" (see [Write.Fields]).
+// of the path are fields too: "{upload_id}=upload" (see [Write.Fields]). The paths have no workspace
+// or share (anywhere): only the fields limit a request to the objects of the run.
 func uploadWrites() []Write {
 	const target = "instance_id=workspace|share folder_id=node|root profile_type "
 	upload := func(op, method, tail, fields, makes string) Write {
@@ -200,7 +201,7 @@ func uploadWrites() []Write {
 		anywhere(
 			"uploads.Start", post, "/current/upload/", target+"name=marker! action size stream max_size chunk", "upload",
 		),
-		upload("uploads.Get", get, "details/", "", "node"),
+		upload("uploads.Get", get, "details/", "", "node"), // listed as a write, so that the journal gets the new file
 		upload("uploads.Chunks.Send", post, "chunk/", "order size hash hash_algo file_crc32c chunk", ""),
 		upload("uploads.Chunks.Delete", del, "chunk/", "order", ""),
 		upload("uploads.Complete", post, "complete/", "", ""),

@@ -21,7 +21,7 @@ type looker struct {
 	dec  *jsontext.Decoder
 
 	seen        map[*object][]bool
-	envelope    map[string]bool // whether the response has a member of the envelope
+	hasMember   map[string]bool // of the envelope, or the one with the payload: whether the response has it
 	known       map[Difference]bool
 	differences []Difference
 }
@@ -30,7 +30,7 @@ type looker struct {
 func newLooker(body []byte) *looker {
 	return &looker{
 		body: body, dec: jsontext.NewDecoder(bytes.NewBuffer(body), jsonopt.Lenient()), // it does not copy a bytes.Buffer
-		seen: map[*object][]bool{}, envelope: map[string]bool{}, known: map[Difference]bool{},
+		seen: map[*object][]bool{}, hasMember: map[string]bool{}, known: map[Difference]bool{},
 	}
 }
 
@@ -38,7 +38,7 @@ func newLooker(body []byte) *looker {
 // and which it lacked, in order, and the differences.
 func (l *looker) result() Sight {
 	all := map[Place]bool{}
-	for name, seen := range l.envelope {
+	for name, seen := range l.hasMember {
 		all[Place{Member: name}] = seen
 	}
 	for o, seen := range l.seen {
@@ -88,7 +88,7 @@ func (l *looker) response(out any) {
 		_ = l.records(t, Place{Member: member})
 	case root != '{': // a value without members: there is nothing to compare
 	case member != "":
-		l.envelope[member] = false // missing until it is read
+		l.hasMember[member] = false // missing until it is read
 		_ = l.namedPayload(t, member, wholeResponse)
 	default:
 		_ = l.payload(t, wholeResponse)
@@ -111,7 +111,7 @@ func (l *looker) namedPayload(t reflect.Type, member string, in payloadIn) error
 	return l.members(func(name string) error {
 		isOfEnvelope := in == wholeResponse && inEnvelope(name)
 		if name == member || isOfEnvelope {
-			l.envelope[name] = true
+			l.hasMember[name] = true
 		}
 		switch {
 		case name == member:
@@ -140,7 +140,7 @@ func (l *looker) payload(t reflect.Type, in payloadIn) error {
 		if !isOfEnvelope {
 			return false, nil // object reads the value, as that of any other member
 		}
-		l.envelope[name] = true
+		l.hasMember[name] = true
 		switch kind := l.dec.PeekKind(); {
 		case name == "response" && kind == '{':
 			err = l.payload(t, nestedObject)
