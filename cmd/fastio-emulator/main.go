@@ -359,7 +359,7 @@ func serve(
 	err := server.Serve(l)
 	stop() // the others end too if Serve has failed
 	others.Wait()
-	err = errors.Join(err, handler.Close())
+	_ = handler.Close() // it always returns nil
 	if errors.Is(err, http.ErrServerClosed) {
 		return nil
 	}

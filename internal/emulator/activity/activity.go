@@ -208,7 +208,7 @@ func pollParams(path ...string) wire.RouteOption {
 
 // Routes returns the routes of polls, the dashboard and intents.
 func (h *Handlers) Routes() []*wire.Route {
-	const profileInPath = "/profile_id:profile_id:organization, workspace, share, own user" // the slash: in the path
+	const profileInPath = "/profile_id:profile_id:organization, workspace, share, own user" // see [wire.Params]
 	const card = "/current/workspace/{workspace_id}/dashboard/cards/{card_key}/dismiss/"
 	return slices.Concat(h.intentRoutes(), []*wire.Route{
 		wire.Get(OpPoll, "/current/activity/poll/", h.pollSelf, wire.TakesLock, pollParams()),

@@ -445,7 +445,8 @@ func (s *socket) overtake() {
 	}
 }
 
-// junkMessage returns a message that no client can decode, nil for no junk.
+// junkMessage returns a message that cannot be decoded or, for HugeJunk, is larger than
+// the clients of this module accept by default (1 MiB). It returns nil for no junk.
 func junkMessage(j seed.Junk) (websocket.MessageType, []byte) {
 	switch j {
 	case seed.BrokenJSON:

@@ -85,7 +85,7 @@ func (h *Handlers) sharesAll(c *wire.Call) (wire.Object, error) {
 }
 
 // sharesAvailable returns all shares that the caller is in or may join, in one
-// response.
+// response, without those whose folder is deleted (Orphaned).
 func (h *Handlers) sharesAvailable(c *wire.Call) (wire.Object, error) {
 	ids := h.sharesFor(c.Key, func(share *world.Share) bool {
 		return (h.joined(share, c.Key.User) || h.Joinable(share, c.Key.User)) &&

@@ -150,7 +150,7 @@ func (w *Core) clockChanged() {
 // StopAlarms stops the timers of the scheduled tasks: until a timer fires, it keeps the whole
 // state in memory. Calls still do the tasks that are due.
 func (w *Core) StopAlarms() {
-	w.LockUncounted() // a snapshot does not have the timers
+	w.LockUncounted() // not counted as a change of the state: timers are not part of a snapshot
 	defer w.Unlock()
 	for i := range w.due {
 		w.due[i].stopAlarm()
