@@ -105,7 +105,7 @@ func (f *Fs) upload(
 	size := src.Size()
 	switch {
 	case size < 0:
-		// Without in.Close, which Reader would call if it ends early: rclone closes in itself.
+		// Content has no Close, which Reader would call if it ends early: only rclone may close its reader.
 		content := struct{ io.Reader }{in}
 		n, err = f.session.client.Uploads.Reader(ctx, to.uploadTarget(), to.name, content, nil, nil)
 	case size <= int64(f.opt.Cutoff):

@@ -244,7 +244,8 @@ func (a *accountRun) save(s *shard, record *accountRecord, state AccountState, e
 		return time.Now().Add(requestTimeout)
 	default:
 		a.report(s.ctx, a.name, api.Profile{}, fmt.Errorf("writing the status: %w", err))
-		return time.Now().Add(backoff{worstPause, worstPause}.pause(1))
+		pause := backoff{worstPause, worstPause}.pause(1) // a random one, up to worstPause: replicas fail together
+		return time.Now().Add(pause)
 	}
 }
 
@@ -468,9 +469,9 @@ type followed struct {
 	closeWatch      context.CancelFunc
 }
 
-// follow starts to follow a profile, and records a failure to do so. The steps end when the replica
-// gives the slot of the account away. The publisher goes on until stop has saved the checkpoint, unless
-// the replica loses its lease.
+// follow starts to follow a profile, and records a failure to do so. The steps, which read the events,
+// end with f.ctx: when the replica gives the slot of the account away. The publisher ends with
+// f.pub.alive: after stop has saved the checkpoint, or when the replica loses its lease.
 func (l *liveAccount) follow(p api.Profile) {
 	f := &followed{liveAccount: l, profile: p, key: profileKey(p), hasFailed: l.failures[p].count > 0}
 	f.ctx, f.end = context.WithCancelCause(context.WithValue(l.shard.ctx, profileContext{}, p))
@@ -505,6 +506,8 @@ func (f *followed) newPublisher() *publisher {
 func (f *followed) start() (err error) {
 	o := f.Follow
 	o.Store = &sessionStore{
+		// The keys have the name of the account and its ID: one that is added again has another ID, and begins
+		// without checkpoints.
 		CheckpointStore: CheckpointStore{
 			Bucket: f.kv, Epoch: f.shard.term, claimOnSave: true, scope: token(f.name) + "." + f.begun.ID + ".",
 		},

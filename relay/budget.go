@@ -40,7 +40,7 @@ type budget struct {
 type runningCalls struct {
 	process string
 	calls   int
-	write   uint64 // revision before the write that is meant by since
+	write   uint64 // which write has set calls and since: the revision of the bucket before it
 	since   time.Time
 }
 
@@ -277,11 +277,11 @@ func expiry(w api.RateWindow, end time.Time) time.Time { return end.Add(w.Size +
 
 // admit records as running as many of the waiting calls of a process as have room, and
 // returns their number. If none has room, the process waits in the queue, and next is
-// when to try again; it is zero if no call waits. Without a known window all calls
-// start once a pause is over, and no call is recorded.
+// when to try again; otherwise next is zero. Without a known window all calls start
+// once a pause is over, and no call is recorded.
 //
-// The processes of the queue start their calls in order: each may start a call later, by the time
-// turn, than the process before it. When a process starts a call, those before it have not used
+// The processes of the queue start their calls in order: each must wait longer than the process
+// before it, by the duration of a turn. When a process starts a call, those before it have not used
 // their turns. They lose their places, and enter the queue again when they ask.
 func (b *budget) admit(c processCalls, now time.Time) (n int, next time.Time) {
 	switch {
@@ -452,7 +452,8 @@ func decodeBudget(value []byte, published []api.RateWindow, written time.Time) (
 // all its times are taken as 2 seconds too late. Without refine, each process that writes these times
 // again would add its own delay.
 func (b *budget) refine(known *budget) {
-	firstEnd, firstKnown := b.next-int64(len(b.ends)), known.next-int64(len(known.ends)) // their numbers
+	// The numbers of b.ends[0] and known.ends[0]: the last end has the number before next.
+	firstEnd, firstKnown := b.next-int64(len(b.ends)), known.next-int64(len(known.ends))
 	for i := range b.ends {
 		k := firstEnd + int64(i) - firstKnown // index in known.ends of the end with the same number
 		if 0 <= k && k < int64(len(known.ends)) {

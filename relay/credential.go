@@ -205,22 +205,23 @@ func (a Accounts) writeKeysCheck(ctx context.Context, kv jetstream.KeyValue, rev
 func (a Accounts) decryptAny(ctx context.Context, kv jetstream.KeyValue, after uint64) error {
 	watching, end := context.WithCancel(ctx)
 	defer end()
-	silent := time.AfterFunc(requestTimeout, end)
+	silent := time.AfterFunc(requestTimeout, end) // ends the watch if no entry arrives for this time
 	defer silent.Stop()
-	var failure, lastErr error
+	var failure error // of a credential
+	var lastErr error // of the last round: why the watch has failed, nil if it is complete
 	for e, err := range a.changes(watching, jetstream.IgnoreDeletes()) {
 		silent.Stop()
-		lastErr = err               // the last one is why the watch has ended; others are of records that cannot be read
+		lastErr = err               // a record that cannot be read is an error too, but its round is not the last
 		if e == nil && err == nil { // all accounts are known
 			break
 		}
 		if err == nil && e.record != nil {
-			revision, err := a.decrypt(ctx, kv, e)
+			revision, decryptErr := a.decrypt(ctx, kv, e)
 			switch {
-			case isUndecryptable(err):
-				failure = err
-			case err != nil:
-				return err
+			case isUndecryptable(decryptErr):
+				failure = decryptErr
+			case decryptErr != nil:
+				return decryptErr
 			case revision > after:
 				return nil
 			case revision > 0:

@@ -560,9 +560,10 @@ func (g *limitGroup) plan(now time.Time) (*change, time.Duration) {
 }
 
 // untilWrite returns how long the write of b can wait, 0 or less for not at all, and whether b
-// has a change by this process. Other processes need to know at once of a pause, a learned
-// window and an entry in the queue. Other changes are collected for a short time, from the first one
-// on, whose time untilWrite keeps in g.unsaved. The caller holds g.mu.
+// has a change by this process. Without a change, b must only be written to renew its running calls
+// (untilRenewal). Other processes need to know at once of a pause, a learned window and an entry in
+// the queue. Other changes are collected for a short time (flushTime), which begins with the first of
+// them: g.unsaved is when that was. The caller holds g.mu.
 func (g *limitGroup) untilWrite(b *budget, now time.Time) (wait time.Duration, changed bool) {
 	before := &g.budget
 	isUrgent := b.pause != before.pause || b.learned != before.learned || len(b.queue) > len(before.queue)
@@ -574,7 +575,7 @@ func (g *limitGroup) untilWrite(b *budget, now time.Time) (wait time.Duration, c
 	ownHaveEnded := len(g.ended) > 0 && b.hasWindows() // without a window, no ends are recorded
 	changed = recorded.calls != present.calls || ownHaveEnded || len(b.queue) != len(before.queue)
 	if !changed {
-		g.ended, g.unsaved = nil, time.Time{}
+		g.ended, g.unsaved = nil, time.Time{} // ended calls, if any, were without a window: nothing counts them
 		return wait, false
 	}
 	if g.unsaved.IsZero() {

@@ -179,10 +179,10 @@ func (s *accountSite) watch(ctx context.Context) {
 
 // collect replaces the latest status. Its Reasons say why the replica cannot write to NATS; with one,
 // the replica is not ready. Its Problems are only shown. A present failure of the replica is always a
-// problem. If the replica cannot write, the reasons name that failure, too, or a recent one.
+// problem. It may be the cause of a reason too; without a present failure, a recent one may be.
 func (s *accountSite) collect(ctx context.Context) {
 	stats, now := s.follower.Stats(), time.Now().UTC()
-	s.probe.run(ctx, stats.Confirmed, now)
+	s.probe.run(ctx, stats.Confirmed, now) // a write to NATS, if the last one of the follower was long ago
 	next := s.localStatus(stats, s.overview.Stats(), now)
 	next.stream = s.status().stream // for the case that NATS does not respond
 	measuring, cancel := context.WithTimeout(ctx, watchTimeout)
@@ -316,7 +316,7 @@ func parseQuery(query url.Values) (q relay.AccountQuery, err error) {
 	}
 	if text := query.Get("limit"); text != "" {
 		q.Limit, err = strconv.Atoi(text)
-		if err != nil || q.Limit == 0 {
+		if err != nil || q.Limit == 0 { // 0 would mean the default; the Overview refuses other wrong numbers
 			return q, refuse("limit", "must be a number of accounts")
 		}
 	}

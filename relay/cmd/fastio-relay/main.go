@@ -169,6 +169,7 @@ const opFollow = "events.Follow"
 
 // follower returns the follower, whose hooks log and count.
 func (p *program) follower() *relay.Follower {
+	const none = "" // the account: the profiles are those of -profiles
 	return &relay.Follower{
 		Stream: p.stream, Events: p.logs, Profiles: p.profiles, Name: p.name, Lease: p.lease, Since: p.since,
 		OnError: func(ctx context.Context, profile api.Profile, err error) {
@@ -180,10 +181,10 @@ func (p *program) follower() *relay.Follower {
 			p.metrics.errors.WithLabelValues(ofProfile).Inc()
 			p.logger.WarnContext(ctx, "a profile is not followed", slog.String("profile", nameOf(profile)), slog.Any("error", err))
 		},
-		OnRetry:      func(ctx context.Context, profile api.Profile, e api.RetryEvent) { p.logRetry(ctx, "", profile, e) },
-		OnDeadLetter: func(ctx context.Context, profile api.Profile, err error) { p.logDeadLetter(ctx, "", profile, err) },
+		OnRetry:      func(ctx context.Context, profile api.Profile, e api.RetryEvent) { p.logRetry(ctx, none, profile, e) },
+		OnDeadLetter: func(ctx context.Context, profile api.Profile, err error) { p.logDeadLetter(ctx, none, profile, err) },
 		OnGap: func(ctx context.Context, profile api.Profile, g events.Gap) error {
-			return p.logGap(ctx, "", profile, g)
+			return p.logGap(ctx, none, profile, g)
 		},
 	}
 }

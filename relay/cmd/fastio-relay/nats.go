@@ -203,8 +203,8 @@ type dialer struct {
 	failed map[string]error // latest error by address
 }
 
-// Dial connects to an address. It keeps the error of each address that cannot be reached, for reason:
-// the error of nats.Connect does not have them.
+// Dial connects to an address. It keeps the error of each address that cannot be reached. The error of
+// nats.Connect does not have these errors: the method reason adds them.
 func (d *dialer) Dial(network, address string) (net.Conn, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), nats.DefaultTimeout)
 	defer cancel()

@@ -373,10 +373,10 @@ func (s *site) figures() *figures {
 		case p.Holder == "":
 			f.unfollowed++
 		}
-		if p.hidden {
+		if p.hidden { // the platform does not show it to the credential
 			f.ofProfiles.hidden++
 		}
-		if p.mayBeOurs() {
+		if p.mayBeOurs() { // of another one only its holder knows the progress; none of a profile without a holder
 			f.pending += p.Pending
 			f.searches.Add(seconds(p.LastSuccess))
 			f.ofProfiles.lag = max(f.ofProfiles.lag, seconds(p.Lag))
