@@ -62,8 +62,9 @@ func openFolder(dir string) (*folder, error) {
 var capital = regexp.MustCompile(`[A-Z]`)
 
 // fileOf returns the name of the file of a world. A "+" stands before each capital letter:
-// two worlds have two files also where the case of letters does not matter. With the
-// prefix, no name leads out of the folder or to a device.
+// two worlds have two files also where the case of letters does not matter. No file is
+// outside the folder, because the name of a world has no slash ([control.IsWorldName]). With
+// the prefix, none is a device, as "con" is on Windows.
 func fileOf(world string) string {
 	if world == mainWorld {
 		return "world.zip"

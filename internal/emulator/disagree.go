@@ -160,9 +160,9 @@ func bindPath(r *http.Request, pattern string) bool {
 // unknownName is the prefix for a name that handlers must not know; no real name has it.
 const unknownName = "-"
 
-// exchanges yields the pairs of names that a rule exchanges in requests: a name for
-// clients, and the name that handlers know. A name to which the rule gives no other one is
-// disabled: it is exchanged with a name that neither clients nor handlers use.
+// exchanges yields the pairs of names that a rule exchanges in requests: the name that
+// handlers know, and the other one, which clients must send. A name to which the rule gives no
+// other one is disabled: it is exchanged with a name that neither clients nor handlers use.
 func (d *disagreement) exchanges() iter.Seq2[string, string] {
 	return func(yield func(name, other string) bool) {
 		for name, other := range d.names {
@@ -177,9 +177,9 @@ func (d *disagreement) exchanges() iter.Seq2[string, string] {
 }
 
 // exchangeNames exchanges names in the parameters and fields of a request, as if the
-// platform had renamed them: a rule (see [seed.Disagreement]) has a name that clients must
-// send, and the one that handlers know. A client that still sends the second one is not
-// understood, because the handler receives it under the first.
+// platform had renamed them (see [seed.Disagreement]). If a rule renames body to text, a text
+// that a client sends reaches the handler as body, which it knows, and a body reaches it as
+// text, which it does not know.
 func exchangeNames(c *wire.Call, rules []*disagreement) {
 	for _, d := range rules {
 		for name, other := range d.exchanges() {

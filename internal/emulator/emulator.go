@@ -136,7 +136,7 @@ func (s *Server) setRoutes() {
 		s.mux = &muxWithDevices
 	}
 	s.routes = s.table()
-	s.mux.register(s.routes)
+	s.mux.register(s.routes) // only those of the first server: later ones have the same
 	for _, r := range s.routes {
 		if r.OnFileShare != nil {
 			s.routes = append(s.routes, r.OnFileShare)

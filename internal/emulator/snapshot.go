@@ -92,7 +92,9 @@ type saved struct {
 // writeState writes the state as JSON, and returns the contents to which it refers, by
 // name. The caller holds the lock.
 func (s *Server) writeState(w io.Writer) (map[string]graph.Content, error) {
-	if err := s.KeepSources(); err != nil { // JSON cannot hold sources of other types
+	// A program may have its own type of [io.ReaderAt] as the Source of a content. JSON cannot hold that, so
+	// KeepSources reads and stores what it has.
+	if err := s.KeepSources(); err != nil {
 		return nil, err
 	}
 	s.SaveClock() // a running clock does not store its time

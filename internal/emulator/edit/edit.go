@@ -262,7 +262,10 @@ func parseRemove(rest string) (func(*Response) error, error) {
 	if err != nil || left != "" {
 		return nil, errNoPointer
 	}
-	return everywhere(at, func(p place) bool { return p.holder.removeItem(p.name) != nil }), nil
+	return everywhere(at, func(p place) (isFound bool) {
+		removed := p.holder.removeItem(p.name)
+		return removed != nil
+	}), nil
 }
 
 // parseMove reads "FROM [TO]", two pointers. The edit moves each member to which FROM

@@ -100,8 +100,9 @@ func (h *Handlers) mailAboutMembership(id, user string, m *world.Membership) {
 	h.w.Mail(world.Mail{To: h.w.User(user).Value.Email, Profile: id, At: now})
 }
 
-// invite sends an invitation to an address. If there is an open one, it is changed and
-// sent again. The option InvitationLimit is how many open invitations a profile can have.
+// invite sends an invitation to an address, whose account is user, "" without one. If there
+// is an open invitation, it is changed and sent again. The option InvitationLimit is how many
+// open invitations a profile can have.
 func (h *Handlers) invite(c *wire.Call, id, email, user string) (wire.Object, error) {
 	terms := h.readInvite(c, id)
 	message, _ := c.Field("message")
@@ -129,7 +130,8 @@ func (h *Handlers) invite(c *wire.Call, id, email, user string) (wire.Object, er
 		h.w.MailInvitation(inv)
 		h.w.MarkInvitationChanged(inv)
 	}
-	h.w.WriteInvitation("invitation_email_sent", inv, h.w.Joiner(c.Key))
+	inviter := h.w.Joiner(c.Key) // a Joiner is who makes a user a member
+	h.w.WriteInvitation("invitation_email_sent", inv, inviter)
 	made := h.w.InvitationObject(inv)
 	if h.w.Share(id) != nil {
 		made = append(made, wire.Member{"share", h.shares.ShareObject(id, c.Key.User, wire.Terse)})

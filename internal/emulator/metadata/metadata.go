@@ -311,7 +311,8 @@ func (h *Handlers) eligible(c *wire.Call, id string) (wire.Object, error) {
 		"parent_id", "opaque_id")
 	const noConditions = "" // only the parameter category filters
 	filter := h.ReadFilter(c, id, noConditions)
-	p := h.readPage(c, pageSize(c), "mimetype", "extension", "parent_id", "category")
+	filters := []string{"mimetype", "extension", "parent_id", "category"} // a cursor is valid for the same values only
+	p := h.readPage(c, pageSize(c), filters...)
 	mimeType, extension := c.Value("mimetype"), c.Value("extension")
 	fits := func(n *world.Node) bool {
 		withoutDot := strings.TrimPrefix(path.Ext(n.Name), ".")

@@ -247,7 +247,8 @@ func (h *Handlers) authorizationInfo(c *wire.Call) (wire.Object, error) {
 		{"resource", wire.TextOrNull(q.resource)},
 		{"expires_in", wire.Seconds(q.expires, h.w.Now())},
 	}
-	return payload.With(q.display, "redirect_mode", "display_code"), nil
+	showsCode := q.display // instead of a redirect
+	return payload.With(showsCode, "redirect_mode", "display_code"), nil
 }
 
 // completeAuthorization takes the consent of a signed-in user. Names are assumed:

@@ -113,7 +113,7 @@ func (h *Handlers) devicePage(c *wire.Call) (wire.Object, error) {
 	if text != "" {
 		p.Problem = "The code is unknown, or it has expired."
 	}
-	return c.Send(h.renderPage(http.StatusOK, p, nowhere))
+	return c.Send(h.renderPage(http.StatusOK, p, formStaysHere))
 }
 
 // pollDevice answers the token request of a device, which repeats it until the user has

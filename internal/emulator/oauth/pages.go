@@ -71,7 +71,7 @@ func pageHeader() http.Header {
 	}
 }
 
-const nowhere = "" // for renderPage: the form leads to no other site
+const formStaysHere = "" // for renderPage: the form leads to no other site
 
 // renderPage renders a page. Its content security policy allows only the style sheet. Its
 // form can be sent only to this server, which may redirect to the origin of leadsTo, a URL
@@ -107,7 +107,7 @@ func cspSource(redirect string) string {
 
 // renderNotice renders a page with a text.
 func (h *Handlers) renderNotice(status int, title, text string) *wire.Reply {
-	return h.renderPage(status, page{Body: "notice", Title: title, Text: text}, nowhere)
+	return h.renderPage(status, page{Body: "notice", Title: title, Text: text}, formStaysHere)
 }
 
 // requestEndedPage renders the page for an authorization request that has ended.
@@ -173,10 +173,10 @@ func (h *Handlers) renderStep(status int, q *authorization, cookie string, b *br
 	switch {
 	case b.halfID != "":
 		p.Body, p.Title = "code", "One-time code"
-		return h.renderPage(status, p, nowhere)
+		return h.renderPage(status, p, formStaysHere)
 	case h.w.User(b.userID) == nil:
 		p.Body, p.Title = "sign-in", "Sign in"
-		return h.renderPage(status, p, nowhere)
+		return h.renderPage(status, p, formStaysHere)
 	}
 	u := h.w.User(b.userID).Value
 	p.Body, p.Title, p.User = "consent", "Allow access?", h.w.ProfileName(u.ID)+" ("+u.Email+")"
@@ -306,5 +306,5 @@ func (h *Handlers) decidePage(q *authorization, cookie string, b *browser, form 
 		return h.renderNotice(http.StatusOK, "Access denied", "You can close this window. The application gets no access.")
 	}
 	shown := page{Body: "shown", Title: "Your code", Client: q.clientName, Code: outcome.Code}
-	return h.renderPage(http.StatusOK, shown, nowhere)
+	return h.renderPage(http.StatusOK, shown, formStaysHere)
 }

@@ -221,7 +221,7 @@ func Read(r io.Reader, w World, open func(name string) ([]byte, error)) (*seed.F
 		return nil, fmt.Errorf("seed file: %w", err)
 	}
 	eachTaggedText(reflect.ValueOf(f), noTag, rootPath, c.declare)
-	eachTaggedText(reflect.ValueOf(f), noTag, rootPath, c.checkReference)
+	eachTaggedText(reflect.ValueOf(f), noTag, rootPath, c.resolveReference)
 	c.checkDependencies(f)
 	c.checkContents(f, open)
 	return f, errors.Join(c.errs...)
@@ -419,12 +419,12 @@ func (c *checker) declare(v reflect.Value, tag reflect.StructTag, path string) {
 	c.paths[key], c.kinds[key] = path, kind
 }
 
-// checkReference checks that a reference, the text v, names an object of one of the
+// resolveReference checks that a reference, the text v, names an object of one of the
 // kinds in its tag: one that the file declares or that the world has. A reference to any
 // kind of object may also be an id that neither the file nor the world has. A label is
 // replaced by the id of its object. In a scope, the reference is the part between the kind
 // and the mode.
-func (c *checker) checkReference(v reflect.Value, tag reflect.StructTag, path string) {
+func (c *checker) resolveReference(v reflect.Value, tag reflect.StructTag, path string) {
 	kinds, name := tag.Get("ref"), v.String()
 	before, after := "", "" // the other parts of a scope
 	if kinds == "scope" {

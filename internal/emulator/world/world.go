@@ -15,7 +15,7 @@ import (
 // Record is a profile and its creation time.
 type Record[T any] struct {
 	Value   T
-	Created int64
+	Created int64 // Unix seconds
 }
 
 // AddUser adds or replaces a user and returns it with defaults.
@@ -36,7 +36,7 @@ func (w *World) NewUser(u User) User {
 	if w.users[u.ID] == nil {
 		w.userList = append(w.userList, u.ID)
 	}
-	w.users[u.ID] = &Record[User]{u, u.Created.Unix()}
+	w.users[u.ID] = &Record[User]{Value: u, Created: u.Created.Unix()}
 	w.MarkChanged(w.Now(), u.ID, FieldSettings)
 	w.activateGrants(u)
 	w.OnUser(u)
@@ -63,7 +63,7 @@ func (w *World) NewOrg(o Org) Org {
 		w.orgList = append(w.orgList, o.ID)
 	}
 	o.Created = cmp.Or(o.Created, w.Now())
-	w.orgs[o.ID] = &Record[Org]{o, o.Created.Unix()}
+	w.orgs[o.ID] = &Record[Org]{Value: o, Created: o.Created.Unix()}
 	w.MarkChanged(w.Now(), o.ID, FieldSettings)
 	if o.Owner != "" {
 		w.PutMember(o.ID, o.Owner, Owner)
@@ -89,7 +89,7 @@ func (w *World) NewWorkspace(workspace Workspace) Workspace {
 		w.workspaceList = append(w.workspaceList, workspace.ID)
 	}
 	workspace.Created = cmp.Or(workspace.Created, w.Now())
-	w.workspaces[workspace.ID] = &Record[Workspace]{workspace, workspace.Created.Unix()}
+	w.workspaces[workspace.ID] = &Record[Workspace]{Value: workspace, Created: workspace.Created.Unix()}
 	w.MarkChanged(w.Now(), workspace.ID, FieldSettings)
 	return workspace
 }
@@ -111,7 +111,7 @@ func (w *World) AddShare(share SeedShare) SeedShare {
 		w.shareList = append(w.shareList, share.ID)
 	}
 	share.Created = cmp.Or(share.Created, w.Now())
-	w.shares[share.ID] = &Record[Share]{Share(share), share.Created.Unix()}
+	w.shares[share.ID] = &Record[Share]{Value: Share(share), Created: share.Created.Unix()}
 	w.MarkChanged(w.Now(), share.ID, FieldSettings)
 	if share.Creator != "" {
 		w.PutMember(share.ID, share.Creator, Owner)
