@@ -180,8 +180,9 @@ const (
 )
 
 // readConnection reads one stream of events until it ends, and returns how it ended. A
-// body that is declared as another media type is not read: the answer is then read from
-// the turn.
+// body that is declared as another media type has no events: the answer is then read from
+// the turn. A connection is closed if it brings no bytes for the time idle, or if it brings
+// bytes, such as keep-alive comments, but no event for the time eventless.
 func (f *following) readConnection(ctx context.Context) (ending, error) {
 	o := api.Resolve(f.opts)
 	if o.Header == nil {
@@ -205,10 +206,11 @@ func (f *following) readConnection(ctx context.Context) (ending, error) {
 	body := idle.Body(resp.Body, f.idle)
 	defer func() { _ = body.Close() }()
 	if kind, _, err := mime.ParseMediaType(resp.Header.Get("Content-Type")); err == nil && kind != "text/event-stream" {
-		_, _ = io.CopyN(io.Discard, body, drained)
+		_, _ = io.CopyN(io.Discard, body, drained) // so that the connection can be used again
 		return cannotStream, nil
 	}
-	return f.readEvents(sse.NewReader(body, f.maxEvent), time.AfterFunc(eventless, hangUp))
+	quiet := time.AfterFunc(eventless, hangUp) // readEvents starts it again after each event
+	return f.readEvents(sse.NewReader(body, f.maxEvent), quiet)
 }
 
 // readEvents yields the events of one connection and returns how it ended. The connection

@@ -41,6 +41,7 @@ func (s Secret) Reveal() string {
 	if s.IsZero() {
 		return ""
 	}
+	// The field holds the handle itself, not the address of one, so the address of the field is that of a handle.
 	return (*handle)(unsafe.Pointer(&s.text)).Value() //nolint:gosec // NewSecret has stored a handle as the pointer
 }
 

@@ -238,8 +238,10 @@ func (s *ids) add(id uint64) bool {
 // removeLast removes the ID that was added last.
 func (s *ids) removeLast(id uint64) {
 	delete(s.set, id)
-	isAtEnd := s.next == 0 && len(s.ring) > 0 // of the ring, where add has put it
-	if isAtEnd {                              // else the place stays in use until it is overwritten
+	// With a next of 0, add has put the ID at the end of the ring: it has appended it, or has just overwritten the
+	// last place. With another next, the place of the ID stays in use until it is overwritten.
+	isAtEnd := s.next == 0 && len(s.ring) > 0
+	if isAtEnd {
 		s.ring = s.ring[:len(s.ring)-1]
 	}
 }

@@ -119,7 +119,7 @@ func (s *Service) Walk(q Query, cursor string, opts ...api.CallOption) *Walk {
 	w.state, w.err = q.decodeCursor(cursor)
 	byFinishedPass, byThisPass := w.state.Tail, w.state.Passed // both delivered, and found again by this walk
 	w.delivered = newIDs(slices.Concat(byFinishedPass, byThisPass))
-	w.lastSet = newIDs(w.state.Last)
+	w.lastSet = newIDs(w.state.Last) // delivered close to the end of this pass: the next one finds them again
 	return w
 }
 
@@ -425,7 +425,9 @@ func (w *Walk) nack(id api.OpaqueID) {
 func (w *Walk) endPage(next string) {
 	w.seen.pages++
 	nextHasCursor := next != "" && !strings.HasPrefix(next, offsetPrefix)
-	w.foundMore = w.foundMore || nextHasCursor // so there were events, although the caller may see none
+	// A cursor for a next page proves that the search finds events, also if the caller may see none of
+	// this page. An offset does not: on older servers one follows each page with events, even the last.
+	w.foundMore = w.foundMore || nextHasCursor
 	w.advance(next)
 	w.pagesLeft-- // below 0 without a limit (pauseAfter)
 	w.paused = w.pagesLeft == 0 && !w.state.Done

@@ -594,9 +594,9 @@ func (s *signIn) storeToken(ctx context.Context, t *Token, err error) (*Token, e
 }
 
 // grantOf returns the grant of the token of a sign-in, nil without a token, and the error
-// of the sign-in. A token with an error is one that could not be stored. To a token that was
-// stored, grantOf adds in the store whether the platform confirms admin access. If that
-// fails, the next [LoginIfNeeded] reports the access as withheld.
+// of the sign-in. A token with an error is one that could not be stored. If the platform
+// confirms admin access, grantOf notes that beside the stored token. A failure to do so is
+// ignored: the next [LoginIfNeeded] then reports the access as withheld, although it is not.
 func (s *signIn) grantOf(ctx context.Context, t *Token, signInErr error) (*Grant, error) {
 	if t == nil {
 		return nil, signInErr

@@ -153,7 +153,7 @@ func (r *receiver) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	case forEntry:
 		r.enter(w, e)
 	case forResult:
-		r.showOutcome(w, req, consentTime)
+		r.showOutcome(w, req, consentTime) // the response waits for the outcome, at most as long as a sign-in waits
 	default:
 		r.receive(w, req)
 	}

@@ -164,15 +164,15 @@ func (s *Source) noteRefused(token api.Secret) {
 }
 
 // wait returns the result of the running refreshCall, or of one that it starts. The
-// result of one that was canceled is not used.
+// result of one that was canceled is not used. If a call has just ended, its answer counts.
 func (s *Source) wait(ctx context.Context) (api.Token, error) {
 	for {
 		if err := ctx.Err(); err != nil {
 			return api.Token{}, err
 		}
-		c, a := s.joinCall(ctx)
+		c, justEnded := s.joinCall(ctx)
 		if c == nil {
-			return a.token, a.err
+			return justEnded.token, justEnded.err
 		}
 		select {
 		case <-c.done:

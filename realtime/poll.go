@@ -342,11 +342,11 @@ func (s *Subscription) trueStart(nowOfActivity time.Time) time.Time {
 const noCursor = ""
 
 // pollOnce sends a short poll for changes from [SubscribeOptions.Overlap] before the
-// cursor on. With noCursor the report has no changes, only the cursor of the present.
-// Failures that are not final are retried, each time with twice the time for the attempt
-// (Slack): the connection may be slow.
+// cursor on. With noCursor, changes count from the time of the call on: the report has none,
+// only the cursor of the present. Failures that are not final are retried, each time with
+// twice the time for the attempt (Slack): the connection may be slow.
 func (s *Subscription) pollOnce(ctx context.Context, cursor activity.Cursor) (*activity.Report, error) {
-	onlyChanged := cursor != noCursor // leaves out fields without a change since the cursor
+	onlyChanged := cursor != noCursor // the report leaves out unchanged fields; with noCursor it has no field anyway
 	o := &activity.PollOptions{Cursor: cursor.Back(s.o.Overlap), Updated: onlyChanged, Slack: leastSlack}
 	var report *activity.Report
 	err := wait.Poll{Final: call.Final, Failed: s.pollFailed}.Run(ctx, func() (done bool, pause time.Duration, err error) {

@@ -136,7 +136,8 @@ func (r *UpdateRequest) form(op string) (api.Form, error) {
 }
 
 // setText sets a form field to a text, not longer than most, if one is
-// given.
+// given. Null sets the field to "", which clears it. The platform takes the
+// text "null" in the same way, so it cannot be set.
 func setText(form api.Form, args input.Args, name string, given api.Opt[string], most int) error {
 	text, set := given.Get()
 	switch n := utf8.RuneCountInString(text); {
