@@ -329,7 +329,7 @@ func Conflict(op string, err error) error {
 	var params []param
 	if json.Unmarshal(e.Body, &body) != nil || json.Unmarshal(body.Error.Params, &params) != nil {
 		params = make([]param, 1)
-		_ = json.Unmarshal(e.Details, &params[0]) // without an object, the parameter stays empty
+		_ = json.Unmarshal(e.Details, &params[0]) // the params if they are one object, else none
 	}
 	conflict, ofVersions := &api.VersionConflictError{Op: op, Err: err}, false
 	for _, p := range params {

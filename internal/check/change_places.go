@@ -70,7 +70,8 @@ func workspaceChanges() []callRow[struct{}] {
 
 // nodeChanges returns the calls that create and change nodes, for the workspace and for
 // the share. A row is an operation, the form of its call, and the call: c.keep stores the
-// ID of an object by its kind and a name, c.id returns the ID of a name.
+// ID of an object by its kind and a name, c.id returns the ID of a name. The folder
+// "deleted" has its name because a row of another list deletes it.
 func nodeChanges() []callRow[place] {
 	return []callRow[place]{
 		{"storage.CreateFolder", plainForm, func(c call, p place) error {

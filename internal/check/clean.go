@@ -103,6 +103,7 @@ func (o *CleanOptions) cleanMarked(ctx context.Context) error {
 		return err
 	}
 	inJournals := strings.Join(journals(o.Dir), "\n") // the name of a journal has the marker of its run
+	// The user may see the errors of the list: those of a plainClient have no text of a response.
 	for w, err := range areasOver(plainClient{client}).Workspaces.All(ctx, nil) {
 		if err != nil {
 			return err

@@ -106,9 +106,10 @@ func join(lists ...[]Write) []Write {
 // kinds of objects that the response names. There are reads among them, because later
 // writes need the events and cards that only their responses name.
 //
-// In the list of fields, "confirm=workspace!" must be given and names the workspace of the
-// run, "{asset_name}=:banner|:logo" is one of two words, and "limit" may have any value
-// (see [Write.Fields]).
+// In the list of fields, "name=marker!" must be given (!) and begins with the marker of the
+// run, "confirm=workspace!" names the workspace of the run, "{asset_name}=:banner|:logo" is one
+// of two words, and "limit" may have any value (see [Write.Fields]). inBoth makes two rows: one
+// for a workspace, one for a share.
 func placeWrites() []Write {
 	return join(
 		[]Write{

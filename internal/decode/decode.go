@@ -214,13 +214,14 @@ func checkSize(b []byte) error {
 	if len(b) <= fewBytes {
 		return nil
 	}
-	// Strings may have braces and commas too, so there are at most so many containers and values.
+	// Strings may have braces and commas too, so there are at most so many containers and values. Up to
+	// fewForNames bytes, a name may be of any length.
 	mostContainers := bytes.Count(b, []byte("{")) + bytes.Count(b, []byte("["))
 	isSmall := mostContainers <= maxContainers && bytes.Count(b, []byte(",")) <= maxValues && len(b) <= fewForNames
 	if isSmall {
 		return nil
 	}
-	const maxNamesAndValues = 2 * maxValues // of objects, in which each value has a name
+	const maxNamesAndValues = 2 * maxValues // in an object, as many names; a list may have more values
 	var containersRead, namesAndValues int
 	dec := jsontext.NewDecoder(bytes.NewBuffer(b), options) // a decoder of a bytes.Buffer does not copy it
 	for {
@@ -271,7 +272,7 @@ func decodeInto(b []byte, out any) error {
 		err = lenient(b, out, options)
 	}
 	if err == nil {
-		_ = Finish(nil, out, DropNulls) // no error without a request, which bounds the number of rows
+		_ = Finish(nil, out, DropNulls) // its only error is more rows than a request allows: there is no request
 	}
 	return err
 }

@@ -100,10 +100,11 @@ func parseFault(e *api.Error, body []byte) (response jsontext.Value) {
 // parseParams parses the member "params" of an error: a list of refused fields
 // after a failed validation, otherwise an object with reasons.
 func parseParams(e *api.Error, params jsontext.Value) {
+	neverReset := func() {} // for Plain: each JSON value fits a jsontext.Value, so it never decodes again
 	switch params.Kind() {
 	case '[':
 		var rows []jsontext.Value // so that a row which cannot be decoded does not hide the others
-		_ = Plain(params, &rows, func() {})
+		_ = Plain(params, &rows, neverReset)
 		for _, row := range rows {
 			var p api.ParamError
 			switch row.Kind() {
@@ -123,7 +124,7 @@ func parseParams(e *api.Error, params jsontext.Value) {
 			Feature    jsontext.Value `json:"feature"`
 			RetryAfter jsontext.Value `json:"retry_after_seconds"`
 		}
-		_ = Plain(params, &p, func() {})
+		_ = Plain(params, &p, neverReset)
 		e.Details = json.RawMessage(params)
 		e.Rate.RetryAfter = wait.ParseSeconds(string(p.RetryAfter))
 		e.Reason, e.Feature = firstNonEmpty(parseWord(p.Reason), e.Reason), parseWord(p.Feature)

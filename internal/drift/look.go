@@ -220,11 +220,11 @@ func (l *looker) members(f func(name string) error) error {
 // A method of the type, or a function of [decode.Fix], may take members that have no field. Then
 // only those are unknown that the decoding leaves in the Extra.
 //
-// An unknown member is reported as one of the type of o, or of the type that is inlined in it. A
-// type with the field "upload" and an inlined Upload takes {"upload": {...}} and the upload
-// itself: the object is an upload if a field of Upload was read.
+// An unknown member is reported as one of the type of o, or of a type that is inlined in it if a
+// field of that was read. Example: a response is {"upload": {...}} or the upload itself. So its type
+// has the field "upload" and an inlined Upload.
 func (l *looker) object(o *object, readValue func(name string, typed bool) (done bool, err error)) error {
-	begin, seen := l.dec.InputOffset(), l.seenOf(o)
+	begin, seen := l.dec.InputOffset(), l.seenOf(o) // seen: by field, whether the response has it in any such object
 	typeOfUnknown := o.name
 	var unknown []string
 	err := l.members(func(name string) error {
@@ -244,7 +244,7 @@ func (l *looker) object(o *object, readValue func(name string, typed bool) (done
 		}
 		return l.value(o.typeOf(i, l.dec.PeekKind()), o.places[i])
 	})
-	if err != nil || len(unknown) == 0 || o.isRaw() {
+	if err != nil || len(unknown) == 0 || o.isRaw() { // of a raw one, no member is known
 		return err
 	}
 	if o.takesMore {

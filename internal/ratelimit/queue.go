@@ -190,6 +190,7 @@ func (g *Group) expectedStart(before int, first, now time.Time) time.Time {
 // overdue reports whether the first caller of a class must start before those of more urgent
 // classes, so that they do not keep it waiting forever: mostPassed calls of these have started
 // while it waited, or it is of Rest and asked more than Patience before the first one of Woken.
+// The times of asking count, not the present: two that wait for a full window keep their order.
 func (g *Group) overdue(c Class) bool {
 	woken := g.waiting[Woken]
 	outOfPatience := c == Rest && len(woken) > 0 && g.waiting[c][0].asked.Add(Patience).Before(woken[0].asked)
@@ -201,7 +202,7 @@ func (g *Group) overdue(c Class) bool {
 func (g *Group) countPassed(c Class) {
 	g.passed[c] = 0 // no call has passed the next caller of class c
 	if c == Program && g.spreadOver != nil {
-		return // loops whose starts are spread (classDue) do not wait for calls of the program
+		return // the other classes are those of loops: if spread, they wait for a time (classDue), not for the program
 	}
 	for other := c + 1; other < classes; other++ {
 		if len(g.waiting[other]) > 0 {

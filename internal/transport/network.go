@@ -105,9 +105,10 @@ func withoutIdle(t *http.Transport) *http.Transport {
 
 // unrepeatable returns the request in a form that net/http cannot retry: with a body
 // that cannot be read again. A request without a body gets an empty one. In HTTP/2 that
-// body costs a frame. So there a request that may be sent again has none, and w stops the
-// retry. In any case w records the connection. w is nil unless the transport is that of
-// net/http.
+// body costs a frame. So where HTTP/2 is possible, a request without a body gets none, and w
+// cancels the attempt when net/http retries; but one that is not idempotent (ReplayOnce) gets
+// the empty body there too. In any case w records the connection. w is nil unless the
+// transport is that of net/http.
 //
 // The context of the request has the timeout of an attempt. cancel ends it, and is nil if
 // there is nothing to end.
@@ -119,7 +120,7 @@ func (s *sender) unrepeatable(x *exchange, req *http.Request) (_ *http.Request, 
 	ctx := req.Context()
 	if timeout > 0 {
 		ctx, cancel = context.WithTimeout(ctx, timeout)
-	} else if watcherStops || closeWaitsForRead { // cancel ends a retry (by w), or a Read for which Close would wait
+	} else if watcherStops || closeWaitsForRead { // cancel ends a retry, or a Read that Close would wait for
 		ctx, cancel = context.WithCancel(ctx)
 	}
 	if s.netHTTP != nil {
