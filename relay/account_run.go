@@ -153,7 +153,8 @@ func (a *accountRun) step() (next time.Time) {
 	return earliest(next, a.save(s, record, state, a.live.err))
 }
 
-// errRefusedBefore is why an account needs a new sign-in that another replica has tried.
+// errRefusedBefore means that another replica has tried the credential of an account, and that it was
+// refused: the account needs a new one.
 var errRefusedBefore = errors.New("the credential was refused")
 
 // begin makes the client of an account. If another replica has recorded that the credential is
@@ -200,7 +201,7 @@ func (e reasonError) Error() string { return string(e) }
 // failedToBegin reports why an account has no client, and returns when to try again.
 func (a *accountRun) failedToBegin(s *shard, record *accountRecord, err error) time.Time {
 	if errors.Is(err, errRefusedBefore) {
-		return onlyWhenWoken() // begin has called refuse, which has woken the task: step saves the state
+		return onlyWhenWoken() // begin has called refuse, which has just done that: step runs again and saves the state
 	}
 	if a.dropIfRemoved(record, err) {
 		return time.Now() // step then calls forget

@@ -411,7 +411,7 @@ func (g *limitGroup) apply(entry jetstream.KeyValueEntry, isRequested bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	isNewer := entry.Revision() > g.revision
-	isKnown := entry.Revision() == g.revision && g.stale.IsZero() // g.budget has better times than entry
+	isKnown := entry.Revision() == g.revision && g.stale.IsZero() // then g.budget has the value, with better times
 	if isKnown || !isNewer && !isRequested {
 		return
 	}
@@ -420,12 +420,13 @@ func (g *limitGroup) apply(entry jetstream.KeyValueEntry, isRequested bool) {
 	if isDeleted {
 		value = nil
 	}
-	// The age of a value that is older than these Limits is known, by the clock of the server. Any other
-	// value is taken as written now.
+	// A value that was written before these Limits began (g.began) is that much older than now: both times are by
+	// the clock of the server. Any other value is taken as written now.
 	written := time.Now().Add(-max(0, g.began.Sub(entry.Created())))
 	b, err := decodeBudget(value, g.budget.published, written)
-	// The revision of a record grows, and next never falls. Otherwise the value may be of another record, which
-	// was written after the deletion of this one: its ends have the numbers of other calls.
+	// The budget lists when calls ended. These are numbered, and next is the number of the next one: it never falls
+	// while the record exists. After the record was deleted, a new one begins again: its numbers are those of other
+	// calls, whose times refine must not mix.
 	isSameRecord := isNewer && b.next >= g.budget.next
 	if isSameRecord {
 		b.refine(&g.budget) // with the times that this process knows better

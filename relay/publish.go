@@ -544,7 +544,7 @@ func (p *publisher) recordStored(sequence uint64, n int) {
 		p.total.published.Add(uint64(n)) //nolint:gosec // not negative
 	}
 	p.last.Store(sequence)
-	p.held.onWrite()
+	p.held.onWrite() // the Stats of the replica have the time of its last confirmed write
 }
 
 // message returns a message of NATS with the event m.

@@ -205,7 +205,8 @@ func (v *view) listIDs() (ids []string) {
 
 // units returns the places of profiles; the weight of a place is its number of profiles. The places
 // that few members can follow, and then the heaviest, are the first: divide still finds room for them.
-// The order is the same in all replicas.
+// Each member has a list of the profiles that it can follow, and a place names the lists that contain its
+// profiles: few lists mean few members. The order is the same in all replicas.
 func (s *shares) units(profiles iter.Seq[string]) []unit {
 	weights := map[place]int{}
 	for profile := range profiles {
@@ -216,7 +217,7 @@ func (s *shares) units(profiles iter.Seq[string]) []unit {
 		units = append(units, unit{at, weight})
 	}
 	slices.SortFunc(units, func(a, b unit) int {
-		byMembers := len(a.lists) - len(b.lists) // IDs are equally long: a shorter text has fewer lists, so fewer members
+		byMembers := len(a.lists) - len(b.lists) // list IDs are equally long: a shorter text has fewer of them
 		byWeight := b.weight - a.weight
 		return cmp.Or(byMembers, byWeight, a.slot-b.slot, strings.Compare(a.lists, b.lists))
 	})
