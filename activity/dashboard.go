@@ -76,7 +76,7 @@ type CardListOptions struct {
 const maxCards = 200
 
 // List returns one page of the cards of a workspace, named by its ID or folder name.
-// Cards that the caller has dismissed are left out, snoozed ones until that time.
+// Cards that the caller has dismissed are left out, and snoozed ones until their snooze ends.
 //
 // Errors: [api.ErrForbidden] without access to the workspace.
 //

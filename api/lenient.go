@@ -42,8 +42,8 @@ func (m *Map[V]) UnmarshalJSON(b []byte) error {
 		return nil
 	default:
 		err := jsonv2.Unmarshal(b, (*map[string]V)(m), jsonopt.Lenient())
-		flags, hasFlags := any(m).(*Map[bool])
-		mayHaveNull := hasFlags && bytes.Contains(b, []byte("null")) // decoded as false, but it means unknown
+		flags, isOfBools := any(m).(*Map[bool])
+		mayHaveNull := isOfBools && bytes.Contains(b, []byte("null")) // null means unknown, but was decoded as false
 		if err == nil && mayHaveNull {
 			return dropNull(*flags, b)
 		}

@@ -302,7 +302,8 @@ func (p *pace) nextRound(now time.Time) time.Time {
 	p.idle.leaveQueue(p)
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	// The round begins now, even if a report has set a later time while p.mu was not held.
+	// While p.mu was not held, a report may have set p.due to a time after now (dueForReport).
+	// But the turn is taken: so the round begins now. A p.due that has come is kept.
 	p.due, p.needsTurn = times.Earlier(p.due, now), false
 	return p.due
 }

@@ -161,14 +161,15 @@ func (f *follower) saveAgain(ctx context.Context, data []byte, failure error) (u
 	return f.o.Store.Save(ctx, f.o.Name, Checkpoint{held.Revision, data})
 }
 
-// pollStart returns the time from which on a poll searches: back before the end of the last
-// poll (Searched), but not before Complete, because earlier duplicates cannot be recognized. It
-// is at least an Overlap before that end, so that no event is missed, and never before Start.
-func (f *follower) pollStart(back time.Duration) time.Time {
+// pollStart returns the time from which on a poll searches: the end of the last poll
+// (Searched) minus distance, but not before Complete, because earlier duplicates cannot be
+// recognized. It is always an Overlap before Searched or more, if need be before Complete,
+// so that no event is missed. It is never before Start.
+func (f *follower) pollStart(distance time.Duration) time.Time {
 	if f.Searched.IsZero() {
 		return f.Start
 	}
-	from := times.Later(f.Searched.Add(-back), f.Complete)
+	from := times.Later(f.Searched.Add(-distance), f.Complete)
 	from = times.Earlier(from, f.Searched.Add(-f.o.Overlap))
 	return times.Later(from, f.Start)
 }

@@ -249,9 +249,10 @@ func (s *Stepper) afterRound(ctx context.Context, done bool, err error) (next ti
 func (s *Stepper) doRound(ctx context.Context) (done bool, err error) {
 	resumed := s.inRound
 	if !resumed {
-		// Before beginRound reserves a search: settle may call OnGap, whose own search would wait behind that one.
+		// beginRound reserves a search. OnGap, which settle may call, must come before: a search that the program
+		// makes in OnGap would wait behind the reserved one.
 		for _, one := range s.followers {
-			one.unsettled = one.settle(ctx) // poll returns this error
+			one.unsettled = one.settle(ctx) // an error, which poll returns
 		}
 		if err := s.pace.beginRound(ctx); err != nil {
 			return false, err

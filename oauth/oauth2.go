@@ -145,7 +145,8 @@ func (s *shared) refresh(ctx context.Context, refused api.Token) (api.Token, err
 }
 
 // joinRequest joins the running request for a token, or starts one, and returns its
-// result. A request that ran already may return the refused token.
+// result. A request that was running already may return the refused token, because it
+// began before the refusal: then refresh calls joinRequest again.
 func (s *shared) joinRequest(ctx context.Context, refused api.Secret) (api.Token, error) {
 	if err := ctx.Err(); err != nil {
 		return api.Token{}, err

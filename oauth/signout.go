@@ -82,7 +82,8 @@ func (c *Config) endStored(ctx context.Context, op string, request endRequest) e
 	saveErr := r.save(ctx)
 	if saveErr == nil {
 		noToken := api.Secret{}
-		signIns.noteReplaced(c.Store, c.account(), noToken) // the token that was signed out is stored no more
+		// It ends what noteSignedOut began: a new Source need not refuse the token of the store, which has none.
+		signIns.noteReplaced(c.Store, c.account(), noToken)
 	}
 	return errors.Join(err, saveErr)
 }

@@ -374,12 +374,12 @@ func (p *pending) release(delivered []*Change) {
 	signal(p.space)
 }
 
-// expectEntries records that the log is read from a time on. For a Position it keeps the
-// earliest such time of the undelivered entries.
+// expectEntries records that entries of the log are read from a time on. As long as entries
+// are undelivered, it keeps the earliest of these times, which position needs.
 func (p *pending) expectEntries(from time.Time) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	allDelivered := p.entries == 0 // so that the recorded time is not needed any more
+	allDelivered := p.entries == 0 // so that position does not need the recorded time
 	if allDelivered || from.Before(p.entriesFrom) {
 		p.entriesFrom = from
 	}

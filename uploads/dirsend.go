@@ -145,7 +145,8 @@ func (d *dir) sendFile(ctx context.Context, e *entry) (*storage.Node, error) {
 		n, err := f.run(ctx, f.upload)
 		failed, isError := errors.AsType[*Error](err)
 		wasInterrupted := isError && failed.interrupted
-		// The session is in the store or in the error of the entry, which is not set once ctx is done.
+		// The caller finds the session in the store or in the error of the entry; but once ctx is done, entries
+		// get no error.
 		callerHasSession := d.o.Sessions != nil || ctx.Err() == nil
 		if wasInterrupted && !callerHasSession {
 			f.discardSession(ctx)

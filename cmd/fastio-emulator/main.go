@@ -301,6 +301,7 @@ func build(c settings) (s *emulator.Server, token, workspace string, err error) 
 		return s, token, workspace, s.MarkStart()
 	}
 	s.MarkStartOf(func() (*emulator.Server, error) {
+		// Only the state of this emulator is used. Its clock stands still: no time passes before the state is read.
 		again, _, _, err := buildAt(c, at, func() time.Time { return at })
 		return again, err
 	})

@@ -350,10 +350,12 @@ func (o object) including(s *seen) object {
 // noteStatuses calls note for each status and error code that calls of a form should not
 // have. Objects has, by Group, what became of the calls for one object.
 //
-// A refusal is not noted if only this object may be the reason, because the caller lacks a
-// right to it: the form works for another object, or the plain call for this object was
-// refused with the same status, or a success was expected and no other call has shown that
-// the caller may see the object. For a refused plain call, no other call can show that.
+// A denial is not noted if the caller may only lack a right to this object. That is so in
+// three cases:
+//   - The form works for another object.
+//   - The plain call for this object was refused with the same status.
+//   - A success was expected, but nothing shows that this call should succeed: no call for
+//     the object has succeeded, or this is the plain call, for which others show nothing.
 func noteStatuses(read Read, form Form, calls []*seen, objects map[int]object, note func(d Difference)) {
 	if slices.ContainsFunc(calls, (*seen).withoutEndpoint) {
 		note(Difference{Kind: KindPath, Want: "an endpoint", Got: "none"})

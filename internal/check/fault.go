@@ -58,7 +58,7 @@ func (c *comparison) lookAtFault(s *seen, note func(d Difference)) {
 		note(Difference{Kind: KindError, Form: s.Form, Want: "object", Got: kindOf(s.Body)})
 		return
 	}
-	if f.body == nil && kindOf(f.root["errors"]) == "list" { // an error for each of several objects, if none exists
+	if f.body == nil && kindOf(f.root["errors"]) == "list" { // several objects were requested, and none exists
 		return
 	}
 	c.compareKinds("error", f.root, rootKinds, note)

@@ -228,7 +228,7 @@ func stateOf(remake func() (*Server, error)) (saved, error) {
 
 // setStart sets what [Server.Reset] does.
 func (s *Server) setStart(restore func() error) {
-	s.LockUncounted() // a snapshot does not have s.start
+	s.LockUncounted() // not counted as a change of the state: a snapshot does not have s.start
 	defer s.Unlock()
 	s.start = restore
 }

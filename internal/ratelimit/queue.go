@@ -244,10 +244,11 @@ func (g *Group) nextCaller(now time.Time) (next *caller, at time.Time) {
 
 // classDue returns when a call of class c may start, before the windows are asked. Calls of
 // the program may start at once. Calls of loops are spread over a long window (spreadOver):
-// each start moves paidUntil ahead, and the next call may start burst-1 times leastInterval
-// before paidUntil. So about burst calls start at once after a quiet time. Without a long
-// window, at most mostRunning calls of loops run at a time; a call that runs for longer than
-// longestRun no longer counts.
+// each start moves paidUntil ahead, from now if it has passed (spreadStart). The next call
+// may start burst-1 times leastInterval before paidUntil. So about burst calls start at once
+// after a quiet time, in which paidUntil has passed. Without a long window, at most
+// mostRunning calls of loops run at a time; a call that runs for longer than longestRun no
+// longer counts.
 func (g *Group) classDue(c Class, now time.Time) time.Time {
 	switch running := len(g.loopCalls); {
 	case c == Program:

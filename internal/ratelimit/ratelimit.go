@@ -295,7 +295,7 @@ func (g *Group) Release(c Call) {
 		*w.slot(c.number) = now
 	}
 	if g.spreadOver != nil {
-		// A long poll has reached the server long before it ends. In a long window it counts from then.
+		// In the long one of g.windows, c counts from when it has reached the server: a long poll ends much later.
 		*g.spreadOver.slot(c.number) = times.Earlier(now, c.Started.Add(arrival))
 	}
 	if c.loop != nil {

@@ -79,7 +79,7 @@ type exchange struct {
 	retryAfter    time.Duration  // Retry-After of the last attempt, which the rate limit waits for
 
 	failure  error         // error of the last attempt that was sent; nil after a success
-	lost     *lostError    // of the sender, if that is its cause
+	lost     *lostError    // of the sender, if it caused failure; nil if middleware or a response body did
 	fatal    error         // ends the call in place of failure, such as the end of its context
 	wait     time.Duration // before the next attempt
 	returned bool          // retry.Do has returned, and not panicked
@@ -257,7 +257,8 @@ func (x *exchange) do(ctx context.Context) error {
 
 // closeAll closes a body that was opened for an attempt that was not made. If the retry
 // loop has not returned, code of the program has panicked. Then closeAll also closes the
-// bodies of the request and the response.
+// bodies of the request and the response, and reports the end of the request to the
+// Limiter of the program.
 func (x *exchange) closeAll() {
 	if x.content != nil {
 		_ = x.content.Close()
@@ -575,9 +576,9 @@ func (x *exchange) read(ctx context.Context, resp *http.Response) error {
 }
 
 // mayRepeat reports whether the request may be sent again after an attempt that the
-// platform has refused with e or, if e is nil, that had no response. A request that may
-// have been processed is sent again only if that changes nothing (ReplaySafe), or if
-// its body has a key by which the platform recognizes it (ReplayKeyed).
+// platform has refused with e or, if e is nil, that has failed in another way. A request
+// that may have been processed is sent again only if that changes nothing (ReplaySafe), or
+// if its body has a key by which the platform recognizes it (ReplayKeyed).
 func (x *exchange) mayRepeat(e *api.Error) bool {
 	replayable := x.request.Replay == api.ReplaySafe || x.request.Replay == api.ReplayKeyed
 	_, badCertificate := errors.AsType[*tls.CertificateVerificationError](x.failure)
@@ -586,8 +587,8 @@ func (x *exchange) mayRepeat(e *api.Error) bool {
 	case e == nil && failsAgain:
 		return false
 	case e == nil:
-		wasSent := x.lost == nil || !x.lost.unsent
-		mayBeProcessed := wasSent || x.unsettled.Load() != 0 // by this attempt, or by an earlier one
+		provesUnsent := x.lost != nil && x.lost.unsent             // other errors do not prove that nothing was sent
+		mayBeProcessed := !provesUnsent || x.unsettled.Load() != 0 // by this attempt, or by an earlier one
 		return replayable || !mayBeProcessed
 	case e.Is(api.ErrUnavailable), e.Status == http.StatusInternalServerError:
 		return replayable
@@ -634,9 +635,9 @@ func (x *exchange) mayRetry(ctx context.Context) bool {
 }
 
 // planWait sets x.wait, the delay of the next attempt: the longer one of the backoff
-// and a Retry-After. After a 429 the rate group is closed, for which RoundTrip waits
-// (x.retryAfter is set). Then x.wait is the time until it opens, for the comparison with
-// the deadline and for RetryEvent.
+// and a Retry-After. After a 429 with a Retry-After, x.wait is instead the time until the
+// closed rate group opens, and only serves the comparison with the deadline and RetryEvent:
+// x.retryAfter makes again leave the wait to RoundTrip, which waits for the group.
 //
 // It returns false if there can be no next attempt: because the waits that the server
 // has required exceed MaxWait (the call returns e), or because the deadline of the call

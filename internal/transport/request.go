@@ -41,8 +41,8 @@ func applyOptions(r *api.Request, o *api.CallOptions) (url.Values, error) {
 
 // completeRequest returns a copy of a request that was made without an operation, as
 // programs make them: with the operation of its endpoint, and with what the options
-// WithQuery and WithReplay add. For a request with an operation it returns an error: accept
-// passes that on only with one of these options, which must not be used with an operation.
+// WithQuery and WithReplay add. For a request with an operation it returns an error: these
+// options must not be used with an operation, and without them accept does not call completeRequest.
 func completeRequest(r *api.Request, o *api.CallOptions) (*api.Request, error) {
 	if r.Op != "" {
 		field := "WithQuery"
