@@ -198,7 +198,7 @@ func (r *accountReplica) watchAgain() {
 		r.endWatches()
 	}
 	r.watches, r.endWatches = context.WithCancel(r.ctx)
-	r.isDoubtful = false
+	r.isDoubtful = false // the new watches read the whole directory again
 }
 
 // newWatch returns the context of a watch that begins. It ends with ctx, and when watchAgain is called.

@@ -188,7 +188,7 @@ func (b *budget) observe(e endedCall) {
 		return
 	}
 	w, isCounted := b.windowOf(e)
-	usedUpByOurs := isCounted && b.used(w, e.started) >= l.Limit // then opening returns when a call may start
+	usedUpByOurs := isCounted && b.used(w, e.started) >= l.Limit // then the method opening delays the next call
 	if l.Remaining == 0 && !usedUpByOurs {
 		b.pauseUntil(earliest(l.Reset, e.at.Add(longestPause)))
 	}
@@ -220,8 +220,8 @@ func (b *budget) windowOf(e endedCall) (api.RateWindow, bool) {
 	w := api.RateWindow{Max: e.limit.Limit, Size: sizeOf(e.limit.Reset.Sub(e.at))}
 	b.learned = learnedWindow{RateWindow: w, until: e.limit.Reset}
 	countedByServer := e.limit.Limit - e.limit.Remaining
-	uncounted := countedByServer - b.used(w, e.at) // of the time before the window was known
-	b.addEnds(e.at, uncounted)                     // at the latest possible time
+	uncounted := countedByServer - b.used(w, e.at) // calls that only the server has counted, at times unknown here
+	b.addEnds(e.at, uncounted)                     // the latest possible time, so that none expires here too early
 	return w, true
 }
 

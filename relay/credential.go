@@ -129,13 +129,14 @@ const keysCheck = "accounts-check"
 //
 // A record that no key decrypts is replaced if a key decrypts a credential that was written after it, or if
 // there are no credentials: the record is of a key that was lost, or of a replica that had a wrong key before
-// there were credentials. An older credential proves nothing: the others may be encrypting it again with a new key.
+// there were credentials. An older credential proves nothing: the record may be of a new key, with which other
+// programs have not encrypted that credential yet.
 func (a Accounts) checkKeys(ctx context.Context) error {
 	kv, record, err := a.readKeysCheck(ctx)
 	if err != nil {
 		return err
 	}
-	isStale, revision := false, uint64(0)
+	isStale, revision := false, uint64(0) // of the record; credentials written after it have a greater revision
 	if record != nil {
 		revision = record.Revision()
 		_, isStale, err = unsealAny(ctx, a.Keys, a.OtherKeys, keysCheck, record.Value())
@@ -147,7 +148,7 @@ func (a Accounts) checkKeys(ctx context.Context) error {
 		}
 	}
 	if !isStale {
-		if err := a.decryptAny(ctx, kv, revision); err != nil {
+		if err := a.decryptAny(ctx, kv, revision); err != nil { // nil also without credentials
 			return err
 		}
 	}

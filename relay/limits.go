@@ -613,7 +613,7 @@ func (g *limitGroup) start(n int, now time.Time) {
 		close(w.admitted)
 		g.started = append(g.started, now)
 	}
-	g.waiters, g.since = g.waiters[n:], now
+	g.waiters, g.since = g.waiters[n:], now // from now on, another waiter is the first
 }
 
 // write writes a budget and starts the calls that it admits. It returns how long to wait

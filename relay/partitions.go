@@ -119,8 +119,9 @@ func (c *consumer[T]) runOrdered(ctx context.Context) error {
 			if err != nil {
 				return err
 			}
-			// An earlier version had a consumer for each profile. Together these have settled messages up to the
-			// sequence former at most, 0 if there were none. In floors, handledBefore caches how far each consumer got.
+			// An earlier version had a consumer for each profile, and may have settled messages up to the sequence
+			// former (0 if there was none). So handledBefore looks up for these messages how far the consumer of
+			// their profile got, and keeps that in floors.
 			d.former, _ = strconv.ParseUint(d.CachedInfo().Config.Metadata[metadataFormer], 10, 64)
 			d.floors = map[string]uint64{}
 			return c.run(ctx, d)

@@ -367,7 +367,8 @@ func (p *publisher) store(ctx context.Context, batch []message) error {
 			attempt = 1
 		}
 		if conflicts(err) {
-			err = p.verify(ctx, err) // not nil: the batch is sent again after a pause, or the profile is lost
+			// verify never returns nil: after errLost store fails, after other errors it sends the batch again.
+			err = p.verify(ctx, err)
 		}
 		if err == nil {
 			continue

@@ -43,9 +43,9 @@ const (
 	patiencesToAgain  = 2 // until a profile is checked again
 )
 
-// run checks the profiles that this replica holds, one after the other, until ctx is done. It makes
-// checksPerPatience checks in the time of patience. It does not check a profile again for
-// patiencesToAgain times that time.
+// run checks the profiles that this replica holds until ctx is done: one profile at a time, and
+// checksPerPatience profiles in each period of the length patience. A profile is not checked again
+// before patiencesToAgain such periods have passed.
 func (v *visibility) run(ctx context.Context, patience time.Duration, held func() []api.Profile) {
 	if v.get == nil {
 		return
