@@ -138,16 +138,16 @@ func basePath(path, route string) string {
 	return path[:base]
 }
 
-// record sets the status of the span and measures the duration of a request, when its
-// response header has arrived or it has failed. The duration begins when the request
-// was sent, after the waits for rate limits. A request that was not sent is not
-// measured.
+// record measures the duration of a request, when its response header has arrived or it has
+// failed. The duration begins when the request was sent, after the waits for rate limits. A
+// request that was not sent is not measured. record also sets the status of the span from the
+// response; after an error, end sets it.
 func (a *attempt) record(ctx context.Context, resp *http.Response, err error) {
 	now := time.Now()
 	info, ofClient := fastio.CallFromContext(ctx)
 	wasSent := !ofClient || !info.Sent.IsZero() // requests outside of the client have no time of sending
 	sent := a.begin
-	if info.Sent.After(sent) { // an earlier time is of the request that was redirected to this one
+	if info.Sent.After(sent) { // an earlier info.Sent is that of another request, which was redirected to this one
 		sent = info.Sent
 	}
 	if a.call != nil && wasSent {

@@ -100,13 +100,13 @@ func chunkSize(wanted, size int64, limits *uploads.Limits) (int64, error) {
 	}
 	chunk := wanted
 	if limits.ChunkSize > 0 {
-		chunk = min(chunk, max(limits.ChunkSize, int64(minChunk)))
+		chunk = min(chunk, max(limits.ChunkSize, int64(minChunk))) // the last check refuses a limit below minChunk
 	}
 	if limits.Chunks > 0 {
 		const unit = int64(minChunk)
 		required := (size + limits.Chunks - 1) / limits.Chunks // size / Chunks, rounded up
 		whole := (required + unit - 1) / unit * unit           // rounded up
-		if required <= limits.ChunkSize {
+		if required <= limits.ChunkSize {                      // then whole exceeds the limit at most by its rounding
 			whole = min(whole, limits.ChunkSize)
 		}
 		chunk = max(chunk, whole)

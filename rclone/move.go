@@ -226,7 +226,7 @@ func (f *Fs) undo(ctx context.Context, m moving, cause error) error {
 // Move moves a file of the same workspace or share.
 func (f *Fs) Move(ctx context.Context, src fs.Object, remote string) (fs.Object, error) {
 	from, ok := src.(*Object)
-	if !ok || from.old {
+	if !ok || from.old { // an earlier version of a file cannot be moved
 		return nil, fs.ErrorCantMove
 	}
 	at, leaf, err := f.locateToWrite(ctx, remote)

@@ -125,7 +125,7 @@ func (o *Object) Open(ctx context.Context, options ...fs.OpenOption) (io.ReadClo
 	if err != nil {
 		return nil, failure(err)
 	}
-	return cut(d, part)
+	return cut(d, part) // a server that ignores the range sends the whole file
 }
 
 // cut returns the part of a download, which holds more if the server ignores ranges.
