@@ -77,13 +77,13 @@ type ViewStats struct {
 
 // viewStats returns the state of the latest view, given the number of the view in which the
 // replica holds its share.
-func (m *member) viewStats(heldIn uint64) ViewStats {
+func (m *member) viewStats(viewOfShare uint64) ViewStats {
 	if m == nil {
 		return ViewStats{}
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	holdsShare := heldIn == m.viewAt && m.holding != nil // holding is nil without a valid lease
+	holdsShare := viewOfShare == m.viewAt && m.holding != nil // holding is nil without a valid lease
 	return ViewStats{Number: m.viewAt, Replicas: len(m.present()), Since: m.viewed, Waiting: !holdsShare}
 }
 
@@ -114,11 +114,11 @@ type accountSummary struct {
 // survey returns the state of the replica, with the accounts in the slots that it holds.
 func (r *accountReplica) survey() *survey {
 	r.mu.Lock()
-	heldIn := r.view
+	viewOfShare := r.view // the latest view in which the replica holds its share
 	r.mu.Unlock()
 	// viewStats locks the mutex of the member. The member holds that while it calls recovered, which locks
 	// r.mu: the order must be the same here.
-	view := r.member.Load().viewStats(heldIn)
+	view := r.member.Load().viewStats(viewOfShare)
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	s := &survey{at: time.Now(), accounts: map[string]accountSummary{}, stats: AccountStats{

@@ -140,7 +140,9 @@ func (a Account) check(method string) error {
 	if err := checkAccountName(op, a.Name); err != nil {
 		return err
 	}
-	if a.Name == AllAccounts { // Consume would give it the events of all accounts; Delete accepts an old one
+	// Consume takes this name for all accounts. Delete does not call check, and so accepts the name: an account
+	// that got it before it was refused can be deleted.
+	if a.Name == AllAccounts {
 		return &api.InputError{Op: op, Field: "Account.Name", Rule: "must not be AllAccounts", Got: strconv.Quote(a.Name)}
 	}
 	for i, p := range a.Profiles {
@@ -156,8 +158,9 @@ func (a Account) check(method string) error {
 	return nil
 }
 
-// checkAccountName returns an error for a name that no account can have. In the subjects of
-// the stream, other words stand in the place of the name if there is no account.
+// checkAccountName returns an error for a name that no account can have. Subjects of events of an
+// account have its name behind the prefix. Other subjects of the stream have "epoch" or a kind of
+// profile there: the name must differ from these.
 func checkAccountName(op, name string) error {
 	refuse := func(rule string) error {
 		return &api.InputError{Op: op, Field: "Account.Name", Rule: rule, Got: strconv.Quote(name)}

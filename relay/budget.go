@@ -234,7 +234,9 @@ func (b *budget) opening(now, since time.Time) (at time.Time, room int) {
 	for w := range b.windows {
 		opens, free := opensAt(w, running, ends, now), w.Max-running-countUnexpired(w, ends, now)
 		isLearned := w == b.learned.RateWindow
-		if isLearned { // its size may be too long: after learnedWait, a process starts one call to verify it
+		if isLearned {
+			// Its Size may be longer than that of the server's window. So a process that has waited for learnedWait
+			// may start one call to verify it, also without a free place. Until then opens is after now.
 			opens = earliest(opens, since.Add(learnedWait))
 			free = max(1, free)
 		}

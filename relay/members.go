@@ -612,8 +612,9 @@ func (m *member) agreed(v *view, h *holding) bool {
 
 // propose writes the next view if the members have changed. The replicas take turns: each waits longer
 // for every member before it, by its rank, so that usually one writes. If there are doubts about
-// members, because their heartbeats are overdue, propose first deletes these heartbeats: NATS refuses to
-// delete one that was renewed. Only the next call writes the view. It returns when to look again.
+// members, because their heartbeats are overdue, propose first deletes these heartbeats, except those that
+// were renewed meanwhile (remove returns nil for them). Only the next call writes the view. It returns
+// after which time to look again. Errors go to onError, but not once ctx is done: then the replica leaves.
 func (m *member) propose(ctx context.Context, a *adoption) (wait time.Duration) {
 	m.mu.Lock()
 	next, viewAt := m.nextView(), m.viewAt
@@ -644,7 +645,7 @@ func (m *member) propose(ctx context.Context, a *adoption) (wait time.Duration) 
 		const noExpiry = 0
 		_, err = m.put(requests, m.viewKey(), value, viewAt, noExpiry)
 	}
-	if unlessDone(ctx, err) != nil && !conflicts(err) { // a replica that leaves has not failed
+	if unlessDone(ctx, err) != nil && !conflicts(err) { // in a conflict, another replica has written the view
 		m.onError(fmt.Errorf("the list of the replicas: %w", err))
 	}
 	return m.ttl / renewals

@@ -62,14 +62,15 @@ func (p parkingTransport) CloseIdleConnections() {
 }
 
 // park gives the place of a task in the schedule to others, until resume, because its request waits for a rate
-// limit. The task keeps its place in its lane.
+// limit. A running task needs two places: one in the schedule, which limits the tasks that run, and one in its
+// lane, which limits those of its account. The task keeps the one in its lane.
 func (t *task) park() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if !t.parked {
 		t.parked = true
-		t.width.running[t.kind]--
-		t.advance()
+		t.schedule.width.running[t.kind]--
+		t.advance() // starts other tasks
 	}
 }
 
@@ -88,8 +89,9 @@ func (t *task) resume(ctx context.Context) error {
 		return nil
 	}
 	r := resumption{t, make(chan struct{})}
-	t.resuming = append(t.resuming, r)
-	t.advance()
+	s := t.schedule // t embeds it, so t.mu is its mutex
+	s.resuming = append(s.resuming, r)
+	s.advance() // gives places, and closes done of those that get one
 	t.mu.Unlock()
 	select {
 	case <-r.done:
@@ -99,7 +101,7 @@ func (t *task) resume(ctx context.Context) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	// A task that got its place just now keeps it: runTask gives it back when the task has run.
-	t.resuming = slices.DeleteFunc(t.resuming, func(o resumption) bool { return o == r })
+	s.resuming = slices.DeleteFunc(s.resuming, func(o resumption) bool { return o == r })
 	return ctx.Err()
 }
 

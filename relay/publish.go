@@ -390,8 +390,8 @@ func (p *publisher) store(ctx context.Context, batch []message) error {
 
 // verify is called when the stream has rejected a message, with cause, because of its epoch. It reads
 // the message with the epoch. It returns errLost if another replica holds the profile, and otherwise
-// cause or another error, after which the publisher tries again. Epochs are compared only if both are of
-// the view in which this replica holds the profile.
+// cause or another error, after which the publisher tries again. Epochs are compared only if both are of the
+// view in which this replica holds the profile: Term is the number of a view.
 func (p *publisher) verify(ctx context.Context, cause error) error {
 	r, sequence, err := p.read(ctx)
 	if err != nil {
@@ -405,7 +405,7 @@ func (p *publisher) verify(ctx context.Context, cause error) error {
 		p.sequence = sequence
 	case isOfView && r.Epoch > p.epoch:
 		return errLost
-	default: // the message with the epoch was deleted, or is of another view, which may be a later one
+	default: // the message with the epoch was deleted, has a lower epoch, or is of another view, maybe a later one
 		if err := p.held.check(ctx); err != nil {
 			return err
 		}

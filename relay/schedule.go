@@ -244,7 +244,8 @@ func (s *schedule) takeNext() *task {
 }
 
 // runTask runs a task once, gives its places back, and puts it among those that wait. A task that runs
-// has two places, one in the schedule and one in its lane. A parked task has given the first one away.
+// has two places, one in the schedule and one in its lane, each counted in a width. A parked task has given the
+// first one away.
 func (s *schedule) runTask(t *task) {
 	next := t.run()
 	s.mu.Lock()
@@ -257,7 +258,7 @@ func (s *schedule) runTask(t *task) {
 	switch {
 	case t.state == taskStopped:
 		close(t.ended)
-	case next.IsZero(): // it has ended by itself, until it is woken
+	case next.IsZero(): // it has ended by itself: a wake during the run does not matter, a later one starts it anew
 		t.state = taskNew
 	case t.again: // it was woken while it ran
 		s.putWaiting(t, time.Now())

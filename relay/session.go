@@ -128,7 +128,8 @@ func (s *session) reportDeadLetter(ctx context.Context, err error) {
 	}
 }
 
-// state returns what Stats says of the session.
+// state returns what Stats says of the session. Its Epoch is the term, the number of the view in
+// which this replica holds the profile: not the epoch of the messages.
 func (s *session) state() Held {
 	h := Held{Counts: s.pub.counts(), Profile: s.profile, Epoch: s.term}
 	if newest := s.pub.newest.Load(); newest != 0 {
