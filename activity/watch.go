@@ -240,9 +240,10 @@ func (w *watch) accept(r *Report, held time.Duration) {
 		w.pause = w.tempo.pauseAfter(held, hasUnreported)
 	}
 	moved := w.moveCursor(r)
-	hasOnlyEqual := hasChanges && !hasLater && !w.wentBack // only a sweep has changes from before the cursor
+	wasSweep := w.wentBack                               // its changes may be from before the cursor
+	hasOnlyEqual := hasChanges && !hasLater && !wasSweep // all have the time of the cursor
 	if hasOnlyEqual && !moved {
-		w.skipEqual = true // else the same changes would end each poll at once
+		w.skipEqual = true // the next poll asks for later changes only: these would end it at once
 	}
 }
 
@@ -260,7 +261,8 @@ func (w *watch) moveCursor(r *Report) (moved bool) {
 	r.Cursor = w.cursor
 	moved = w.cursor != before
 	if moved {
-		w.cursorMoved, w.skipEqual = time.Now(), false
+		w.cursorMoved = time.Now()
+		w.skipEqual = false // changes with the time of the new cursor may not have been reported
 	}
 	return moved
 }

@@ -356,8 +356,10 @@ var _ = decode.Fix(func(t *Turn) {
 	}
 }, decode.Takes[turnQuery]("query"), decode.Takes[turnResult]("result"))
 
-// setResult copies the result of a turn into the fields of t. Members without a
-// field go into Extra, as "result.NAME".
+// setResult copies the result of a turn into the fields of t. Citations and
+// Clarification may also be members of the turn itself: these stay if the result has
+// none. Members without a field go into Extra, as "result.NAME". Extra is not nil,
+// because the result was in it.
 func (t *Turn) setResult(r *turnResult) {
 	t.Answer, t.Truncated, t.References = r.Answer, bool(r.Truncated), r.References
 	if r.Citations != nil {

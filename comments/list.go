@@ -272,8 +272,10 @@ func (w *walk) advance(p *Page, received int) (more bool, err error) {
 		w.options.Offset = max(w.start, w.options.Offset-deleted)
 		return true, nil
 	}
-	// At the end, pages may have had comments again: some have moved, or the server ignores
-	// the offset. The page behind the total shows which: it must be empty.
+	// The page at the end of the list is the last one if all comments were found. Some may be
+	// missing, because others came twice: they have moved to a later page, or the server ignores
+	// the offset. Then the page behind the end is fetched too. If it has comments, and none of
+	// them is new, the server ignores the offset.
 	isAtEnd := end >= w.total
 	hasAll := w.start+w.found >= w.total // the total includes those before the start
 	if received == 0 || isAtEnd && hasAll {

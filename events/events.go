@@ -126,7 +126,9 @@ func (s *Service) Pages(ctx context.Context, q Query, opts ...api.CallOption) it
 	return s.pages(q).Pages(ctx, opts)
 }
 
-// pages returns the pages of a query, of the largest size by default.
+// pages returns the pages of a query, of the largest size by default. An iteration ends after
+// [page.ManyEmpty] pages in a row without a new event. A page with the same events as the
+// previous one is passed to onRepeatedPage, which decides what it means.
 func (s *Service) pages(q Query) page.List[*Page, *Event] {
 	if q.Limit == 0 {
 		q.Limit = maxLimit

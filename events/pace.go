@@ -82,7 +82,7 @@ func (r *idlePace) leaveQueue(p *pace) {
 	}
 	r.queue = slices.Delete(r.queue, place, place+1)
 	if place == 0 && len(r.queue) > 0 {
-		r.queue[0].notify() // which must not call a follower: see Stepper.Notify
+		r.queue[0].notify() // while r.mu is held: the function must not call a Stepper, see Stepper.Notify
 	}
 }
 
@@ -280,8 +280,8 @@ func (p *pace) delay(pause time.Duration) (due time.Time) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.due = time.Now().Add(pause)
-	p.needsTurn = false   // the round that failed has used its turn, if it needed one
-	p.awaitsRound = false // so a change that is reported meanwhile does not shorten the pause
+	p.needsTurn = false   // of idlePace: the failed round has taken its turn, if it needed one, and a retry needs none
+	p.awaitsRound = false // a change that is reported meanwhile must not shorten the pause
 	return p.due
 }
 

@@ -112,8 +112,8 @@ func (f *follower) restore(data []byte, query string) error {
 // save saves a checkpoint, if there is anything new since the last one. After a failed save,
 // saveAgain finds out whether it was stored nevertheless.
 func (f *follower) save(ctx context.Context) error {
-	hasMoved := f.walk != nil && (f.duplicates > 0 || f.walk.foundMore) // the cursor, past duplicates or hidden events
-	if f.unsaved == 0 && !hasMoved {
+	passedMore := f.walk != nil && (f.duplicates > 0 || f.walk.foundMore) // duplicates, or events hidden from the caller
+	if f.unsaved == 0 && !passedMore {
 		return nil
 	}
 	f.evict() // before the snapshot; also without a Store, to limit the memory
@@ -121,8 +121,10 @@ func (f *follower) save(ctx context.Context) error {
 		f.unsaved, f.duplicates = 0, 0
 		return nil
 	}
-	hasFound := f.walk != nil && (hasMoved || f.hasFoundEvents())
-	if hasFound { // else a restart begins the poll anew, because an empty response may be wrong: see endPoll
+	// While a poll has found no event, its cursor is not saved: its empty responses may be wrong, so a restart
+	// must begin it anew.
+	hasFound := f.walk != nil && (passedMore || f.hasFoundEvents())
+	if hasFound {
 		f.Cursor = f.walk.Cursor()
 	}
 	data, err := jsonv2.Marshal(f.snapshot())

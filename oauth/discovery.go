@@ -202,9 +202,10 @@ func (c *Config) serverOf(m *ServerMetadata, platform transport.Base) (server, e
 	return s, nil
 }
 
-// endpointURL returns the URL of an endpoint of an authorization server. An endpoint that
-// the server does not advertise has the documented path below parent. For the documented
-// path of the platform itself the result is "", as in a [server].
+// endpointURL returns the URL of an endpoint of an authorization server. An endpoint that the
+// server does not advertise has the documented path below parent: the platform or, for an
+// issuer on another host, that host. If the URL is that of the documented path below the
+// platform, the result is "", which a [server] has in place of that URL.
 func (c *Config) endpointURL(platform, parent transport.Base, advertised, path string) (string, error) {
 	address := cmp.Or(advertised, parent.String()+path)
 	if _, err := c.parseAddress(platform, address); err != nil {

@@ -203,7 +203,7 @@ func (s *shared) replaceCached(refused api.Secret) (api.Token, error) {
 	if s.backoff.lasts() {
 		return api.Token{}, s.backoff.err
 	}
-	fresh := withoutCache(s.src)
+	fresh := withoutCache(s.src) // a source with an empty cache, which takes the next token
 	token, err := fromOAuth2(fresh.Token())
 	if err != nil {
 		s.backoff.fail(err)

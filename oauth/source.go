@@ -321,9 +321,10 @@ func (s *Source) load(ctx context.Context) (*record, error) {
 }
 
 // refreshIfDue returns a record whose token is not due for a refresh, refreshed if
-// needed. If it fails it returns the current record and the error. Refused is a token
-// that the server has rejected, or zero. The refusal of a token without a refresh token is
-// the end of the session: then refresh is called once, to record that in the store.
+// needed. If it fails it returns the current record and the error. Refused is a token that the
+// server has rejected, or zero. If it is the token of the record, that is due and not good. If
+// there is no refresh token either, the session has ended: then refresh is called once, to
+// record that in the store.
 func (s *Source) refreshIfDue(ctx context.Context, r *record, refused api.Secret) (*record, error) {
 	impossible := r.cannotRefresh()
 	mustRecordEnd := r.hasUnrecordedEnd(refused)
@@ -344,7 +345,7 @@ func (s *Source) refreshIfDue(ctx context.Context, r *record, refused api.Secret
 	if err == nil && renewed.Token.isRefused(refused) {
 		err = errors.New("fastio: oauth: the server has issued the token that it refuses")
 	}
-	neverStarted := renewed == nil
+	neverStarted := renewed == nil // refresh did not get the lock, or found a token of another platform
 	allCallersLeft := ctx.Err() != nil
 	switch {
 	case err == nil:
@@ -506,8 +507,8 @@ func (s *Source) refresh(ctx context.Context, refused api.Secret, longest time.D
 	if err == nil {
 		return r.record, s.exchange(ctx, r)
 	}
-	if r.hasUnrecordedEnd(refused) { // there is no refresh token
-		r.Refresh.Dead = true // a LoginIfNeeded, also of another process, then signs in again
+	if r.hasUnrecordedEnd(refused) { // the token is refused, and there is no refresh token
+		r.Refresh.Dead = true // records the end: a LoginIfNeeded, also of another process, then signs in again
 		err = errors.Join(err, r.save(ctx))
 	}
 	return r.record, err

@@ -257,8 +257,9 @@ func (r *registry) unregister(key uint64) {
 	r.dropUnused(key)
 }
 
-// dropUnused removes the counter for a key if no source uses it. While a token that was signed
-// out is stored, the counter stays for sources that are created later. The caller holds the mutex.
+// dropUnused removes the counter for a key if no source uses it. The counter also knows which
+// token was signed out. While that token is still stored, the counter stays, so that sources
+// that are created later refuse the token. The caller holds the mutex.
 func (r *registry) dropUnused(key uint64) {
 	if c := r.counters[key]; c.sources == 0 && !c.signedOutIsStored.Load() {
 		delete(r.counters, key)

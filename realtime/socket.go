@@ -151,7 +151,7 @@ func (k *dialLoop) mint(ctx context.Context) error {
 	if call.Final(err) && (errors.Is(err, api.ErrForbidden) || errors.Is(err, api.ErrUnauthenticated)) {
 		return &RefusedError{Profile: k.profile, Err: err}
 	}
-	if err != nil && answer.Header != nil { // the network works: see brokenNetwork
+	if err != nil && answer.Header != nil { // the server has responded: this type shows that to brokenNetwork
 		return oddAnswerError{err}
 	}
 	if err != nil {
@@ -415,9 +415,9 @@ func readFrame(b []byte) (frame, bool) {
 	return frame{raw: b}, true
 }
 
-// readFields decodes v, the member with the fields of an activity frame: a list of
-// names, an object with times, or a single name. It returns false for any other value.
-// The frame is the whole message.
+// readFields decodes v, the member "activity" of a frame, which is the whole message. The
+// member has the changed fields: a list of names, an object with times, or a single name.
+// It returns false for any other value.
 func readFields(frame []byte, v jsontext.Value) (api.Map[api.Time], bool) {
 	var names []string
 	switch v.Kind() {
@@ -431,7 +431,8 @@ func readFields(frame []byte, v jsontext.Value) (api.Map[api.Time], bool) {
 			return nil, false
 		}
 	case '{':
-		a, err := decode.Response[struct { // not of v: it would take fields called "result" or "response" for an envelope
+		// Response gets the frame and not v: a v with a field "result" or "response" would look like an envelope.
+		a, err := decode.Response[struct {
 			Activity api.Map[api.Time] `json:"activity"`
 		}](frame)
 		if err != nil {

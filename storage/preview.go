@@ -68,7 +68,8 @@ func (p *Previews) Get(
 	if err != nil {
 		return nil, err
 	}
-	return p.open(ctx, access, mainFile, unlinked(opts))
+	withoutLink := unlinked(opts) // access has a token of its own, in place of that of a link
+	return p.open(ctx, access, mainFile, withoutLink)
 }
 
 const mainFile = "" // of a preview of several files

@@ -388,9 +388,9 @@ func (d *dir) endResults(ctx context.Context, entries []*entry, result *BatchRes
 }
 
 // byIndex returns the results of a batch by their index in entries, without results
-// that contradict each other or the request: several with one index, upload or node,
-// one with the name of another file, a success without an ID, or an unknown status without
-// the reason of a refusal.
+// that contradict each other or the request: several with one index, one with the name of
+// another file, a success without an ID or with that of another result, or an unknown status
+// without the reason of a refusal.
 func (r *BatchResult) byIndex(entries []*entry) map[int]*BatchUpload {
 	valid := map[int]*BatchUpload{}
 	if r == nil {

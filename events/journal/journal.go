@@ -497,8 +497,9 @@ func (s store) Load(ctx context.Context, name string) (events.Checkpoint, error)
 	return c, err
 }
 
-// Save makes the rows durable, and then saves the checkpoint, with the position behind the
-// rows in front of its data: no checkpoint covers an event whose row could be lost.
+// Save makes the rows durable, and then saves the checkpoint: so no checkpoint covers an event
+// whose row could be lost. In the checkpoint, the position of the end of the rows stands before
+// the data of c.
 func (s store) Save(ctx context.Context, name string, c events.Checkpoint) (uint64, error) {
 	s.j.saving.Lock()
 	defer s.j.saving.Unlock()
