@@ -111,12 +111,10 @@ func CheckRequest(ctx context.Context, c any, r *api.Request) error {
 	if ctx == nil || c == nil {
 		return Check(ctx, c, r.Op)
 	}
-	path, _ := r.Path.Split()
-	isValid := path != "" // an invalid Route has none
-	if isValid {
+	err := r.Path.Err()
+	if err == nil {
 		return nil
 	}
-	err := r.Path.Err()
 	if e, ok := errors.AsType[*api.InputError](err); ok {
 		e.Op = r.Op
 	}

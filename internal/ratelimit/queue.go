@@ -154,8 +154,10 @@ func (g *Group) expectBehind(o opening, now time.Time) {
 }
 
 // expectedStart returns when the windows are expected to have room for a caller with before
-// other callers in front of it, the first of which starts at first. It is not known how long calls
-// take. So each of their calls, and each that runs now, counts as ended when it starts.
+// other callers in front of it. The first caller of the queue starts at first. It is not known
+// how long calls take. So the calls of these callers count as ended at their start, and a call
+// that runs counts as ended now. If other clients use a window, the calls of this one are
+// size/share apart.
 func (g *Group) expectedStart(before int, first, now time.Time) time.Time {
 	startOf := func(place int) time.Time { // of the caller at that place in the queue
 		for _, callers := range g.waiting {
@@ -170,7 +172,7 @@ func (g *Group) expectedStart(before int, first, now time.Time) time.Time {
 	if before > 0 {
 		at = startOf(before - 1)
 	}
-	previous := at
+	previous := at // the start of the caller just before
 	for _, w := range g.windows {
 		size := w.Size + w.Size/1000 // the server's clock may run slower
 		if before >= w.Max {         // the caller Max places before has the slot
@@ -178,7 +180,7 @@ func (g *Group) expectedStart(before int, first, now time.Time) time.Time {
 		} else if room := w.mayStart(g.nextCall+uint64(before), now, anyWait); room.Before(busy) { //nolint:gosec // >= 0
 			at = times.Later(at, room)
 		} else {
-			at = times.Later(at, now.Add(size))
+			at = times.Later(at, now.Add(size)) // a running call holds the slot
 		}
 		if w.share < float64(w.Max) { // other clients use the window
 			at = times.Later(at, previous.Add(time.Duration(float64(size)/w.share)))

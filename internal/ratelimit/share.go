@@ -85,8 +85,10 @@ func (g *Group) recordFull(w *window, c Call, reset, now time.Time) {
 
 // observeEnd records an announced end of a window that others have filled. An end less
 // than a Size after the previous one proves that the window slides: its calls have no
-// common end. Then the share of this client falls at once to the largest of these: the
-// own calls that the server had accepted when the window was full, slidingShare, and one.
+// common end. Then the share of this client falls at once to the largest of three numbers:
+// the own calls that the server had accepted when the window was full, the part slidingShare
+// of Max, and one. Before this proof, recordFull does not reduce the share of the longest
+// of several windows at all.
 func (w *window) observeEnd(reset time.Time) {
 	sincePrevious := reset.Sub(w.announcedEnd)
 	if sincePrevious <= rounding { // the same end, or a response that arrived late

@@ -109,7 +109,7 @@ func New(cfg Config) *Client {
 		}
 	}
 	if len(cfg.Middleware) != 0 {
-		client.Transport = onlyRoundTrip(client.Transport) // middleware may have a CloseIdleConnections
+		client.Transport = onlyRoundTrip(client.Transport) // retryablehttp would call CloseIdleConnections
 	}
 	c.retry = &retryablehttp.Client{ // the loop over the attempts of a call
 		HTTPClient:   &client,     // follows redirects within an attempt

@@ -280,9 +280,9 @@ func (x *exchange) fixLocation(resp *http.Response) {
 }
 
 // checkRedirect follows up to 10 redirects within one origin, and only for requests
-// without a body and without a secret in the header or path. It does not follow that of a
-// request with Hop, such as a download, whose new address is a secret: followRedirect
-// requests that. The response of any other redirect is returned and becomes an error.
+// without a body and without a secret in the header or path. If a request with Hop, such as a
+// download, is redirected, the new address is a secret: checkRedirect does not follow, and
+// followRedirect requests that address. The response of any other redirect becomes an error.
 func checkRedirect(req *http.Request, via []*http.Request) error {
 	const most = 10
 	first := via[0]
