@@ -168,7 +168,8 @@ func parse(args []string, stderr io.Writer) (settings, error) {
 func parseFault(rule string) (seed.Fault, error) {
 	f := seed.Fault{Header: http.Header{}}
 	if strings.HasPrefix(rule, "{") {
-		return f, assignText(reflect.ValueOf(&f).Elem(), noTag, rule)
+		err := assignText(reflect.ValueOf(&f).Elem(), noTag, rule)
+		return f, err
 	}
 	for pair := range strings.SplitSeq(rule, ",") {
 		pair = strings.TrimSpace(pair)

@@ -34,7 +34,8 @@ func main() {
 	follow := flag.Duration("follow", 6*time.Second, "how long to follow live events")
 	flag.Parse()
 	p := &program{out: os.Stdout, screen: os.Stderr}
-	show.Main(func(ctx context.Context) error { return p.start(ctx, *follow) }, context.Canceled)
+	quiet := context.Canceled // after Ctrl-C: it is not printed as a failure
+	show.Main(func(ctx context.Context) error { return p.start(ctx, *follow) }, quiet)
 }
 
 type program struct {

@@ -51,7 +51,8 @@ func callerReads() []callRow[struct{}] {
 }
 
 // accountReads returns the calls for the account of the caller. A row is an operation,
-// the forms of its calls (such as pages, or an unknown ID), and the call.
+// the forms of its calls (such as pages, or an unknown ID), and the call. A call embeds a
+// pointer to the walk: the first row stores the caller's ID and email there, for later rows.
 func accountReads() []callRow[struct{}] {
 	type none = struct{}
 	return []callRow[none]{

@@ -103,7 +103,9 @@ func (c call) uploadPicture(p place) error {
 }
 
 // costlyChanges returns the calls of a workspace that cost credits. A row is an
-// operation, the form of its call, and the call: c.id returns the ID of a name.
+// operation, the form of its call, and the call: c.id returns the ID of a thing of the run. Only
+// the workspace has a note. The workspace and the share have a folder each, which thingOf
+// distinguishes.
 func costlyChanges() []callRow[place] {
 	return []callRow[place]{
 		{"ai.AutoTitle", plainForm, func(c call, _ place) error {

@@ -278,7 +278,8 @@ func isDenied(err error) bool {
 }
 
 // cancelUploads ends the uploads and imports of the run: those whose name has its marker, or whose
-// ID is in the journal if they have no name.
+// ID is in the journal if they have no name. Each is added to the journal first (letGuardPass), because
+// the guard below the client refuses changes of objects that the journal does not have.
 func (k *cleaner) cancelUploads(ctx context.Context) error {
 	list, err := k.Uploads.List(ctx)
 	for _, u := range list {

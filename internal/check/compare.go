@@ -134,7 +134,8 @@ func (c *comparison) operation(read Read) *Operation {
 	compareLevels(calls, note)
 	comparePages(calls, note)
 	if refusedAlways(calls) {
-		// If the platform does not have this endpoint, the other operation has refused the requests.
+		// The path may also fit the template of another operation. If the platform does not have this
+		// endpoint, it has taken the requests for those of the other operation, and refused them.
 		if other := c.otherOpAt(read); other != "" {
 			text := "moved or missing, or refused; the path is one of " + other + " too"
 			note(Difference{Kind: KindPath, Want: "an endpoint", Got: text})

@@ -214,7 +214,8 @@ func (c call) listTurns(t thread) error {
 	return nil
 }
 
-// listFileShares lists File Shares and keeps the first ones for further calls.
+// listFileShares lists File Shares and keeps the first ones (maxOthers) for further calls, in
+// the walk, to which c embeds a pointer.
 func (c call) listFileShares(workspace api.ID) error {
 	list, err := c.FileShares.List(c, workspace, &fileshares.ListOptions{Limit: c.limit, Offset: c.offset})
 	if err != nil {

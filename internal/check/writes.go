@@ -147,7 +147,8 @@ func placeWrites() []Write {
 // In the list of fields, "parent=node|root!" must be given and names a node of the run or
 // the root, "from.upload.id=upload" is the ID of an upload of the run, nested in two
 // objects, "client_info.*" is that object with anything in it, and "name" may have any
-// value (see [Write.Fields]).
+// value (see [Write.Fields]). The rows with WithAI are made only with the flag -ai, which
+// allows what costs credits: these are not only calls of the AI agent.
 func nodeWrites() []Write {
 	const node, folder = "{node_id}=node ", "{parent_id}=node|root "
 	return join(

@@ -140,7 +140,8 @@ func (s *Server) readState(r io.Reader, open func(name string) (*blob.Blob, erro
 }
 
 // decodeState decodes a state that writeState has written, and changes nothing of s.
-// Commit copies the decoded state to s, with the options that options points to.
+// Commit copies the decoded state to s. Options points to the options in the decoded state,
+// which the caller may change before commit.
 func (s *Server) decodeState(
 	r io.Reader, open func(name string) (*blob.Blob, error),
 ) (options *seed.Options, commit func(), err error) {

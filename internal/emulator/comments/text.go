@@ -73,8 +73,9 @@ func withoutControls(body string) string {
 }
 
 // proseOf lists the parts of a body that are not markdown code: a fenced block up
-// to its closing fence or the end, and a span of backticks in one line. Fences in
-// quotes and indented code are text.
+// to its closing fence or the end, and a span of backticks in one line. A fence has at
+// most three spaces before its marks. So code that is only indented, and fenced code in
+// a quote (behind >), are listed as text.
 func proseOf(body string) []string {
 	var prose []string
 	mark, length := byte(0), 0 // of the open fence

@@ -293,25 +293,26 @@ func parseMove(rest string) (func(*Response) error, error) {
 	}), nil
 }
 
-// moveMember moves the member at p, to which the pointer from leads, to the pointer to, and
-// reports whether it could. If to is nil, it makes the member the whole body. A member that
+// moveMember moves the member at p, whose pointer is source, to the pointer target, and reports
+// whether it could. If target is nil, it makes the member the whole body. A member that
 // gets another name in the same object keeps its position there. A member that moves to
 // another object leaves a gap (nil), so that the indexes of the next places stay valid.
-func moveMember(root *node, p place, from, to []string) bool {
+func moveMember(root *node, p place, source, target []string) bool {
 	value := p.holder.get(p.name)
 	switch {
 	case value == nil:
 		return false
-	case to == nil:
+	case target == nil:
 		*root = *value
 		return true
 	}
-	holder, newHolder, newName := from[:len(from)-1], to[:len(to)-1], to[len(to)-1]
+	last := len(target) - 1
+	holder, newHolder, newName := source[:len(source)-1], target[:last], target[last]
 	if slices.Equal(holder, newHolder) {
 		return p.holder.rename(p.name, newName)
 	}
 	p.holder.setItem(p.name, nil)
-	isMoved := root.setAt(to, value)
+	isMoved := root.setAt(target, value)
 	if !isMoved {
 		p.holder.setItem(p.name, value) // back
 	}

@@ -20,9 +20,9 @@ const (
 
 // Decode reads what Encode has written for pointers to the same types, into new structs
 // (fresh). The structs behind targets stay unchanged until commit is called, which copies
-// the encoded fields to them. A decoded pointer to one of these structs is a pointer to the
-// target and not to the new struct, which is only a copy after commit. Open returns the
-// content with a name. Decode reads no byte behind the end of the JSON. The methods of
+// the encoded fields of fresh to them. In the decoded data, a pointer to one of these structs
+// leads to the struct behind the target, and not to the one of fresh, which is not used after
+// commit. Open returns the content with a name. Decode reads no byte behind the end of the JSON. The methods of
 // decoder report an error by a panic, which ends the decoding.
 func (c *Codec) Decode(
 	r *bufio.Reader, open func(name string) (*blob.Blob, error), targets ...any,
@@ -317,8 +317,9 @@ func (d *decoder) readString() string {
 	}
 }
 
-// readContent reads a list of the name of a content, and returns that content. Each is
-// opened once.
+// readContent reads a pointer to a content, and returns the content. As any new value behind
+// a pointer, it is encoded as a list of one item, which is the name of the content. Each
+// content is opened once.
 func (d *decoder) readContent() (b *blob.Blob) {
 	d.readExactly(1, func(int) {
 		name := d.readString()

@@ -41,7 +41,7 @@ type Codec struct {
 // New returns a codec for graphs that begin at pointers to structs of these types. Held
 // has a value of each type that an interface may hold, beside those of JSON. Excluded has
 // the fields that are not encoded, such as "world.Core.OnChange", and the reason. A type
-// instead of a field, such as "sync.Mutex", excludes all fields of it.
+// instead of a field, such as "sync.Mutex", excludes each field that has this type.
 func New(held []any, excluded map[string]string, roots ...any) *Codec {
 	c := &Codec{excluded: excluded, fields: map[reflect.Type][]field{}}
 	for _, p := range roots {
@@ -58,7 +58,7 @@ func New(held []any, excluded map[string]string, roots ...any) *Codec {
 		}
 		for f := range t.Fields() {
 			if f.Name != "_" && excluded[t.String()+"."+f.Name] == "" && excluded[f.Type.String()] == "" {
-				c.fields[t] = append(c.fields[t], field{offset: f.Offset, kind: f.Type, name: t.String() + "." + f.Name})
+				c.fields[t] = append(c.fields[t], field{offset: f.Offset, valueType: f.Type, name: t.String() + "." + f.Name})
 				_, _ = fmt.Fprintln(hash, f.Name, f.Type)
 			}
 		}
@@ -73,9 +73,9 @@ func (c *Codec) Version() string { return c.version }
 
 // field is an encoded field of a struct.
 type field struct {
-	offset uintptr
-	kind   reflect.Type
-	name   string // with the type, such as world.Core.Options
+	offset    uintptr
+	valueType reflect.Type
+	name      string // with the type, such as world.Core.Options
 }
 
 // roots returns the structs behind pointers, at which a graph begins. Elsewhere in the
@@ -90,7 +90,7 @@ func roots(pointers []any) []reflect.Value {
 
 // of returns the field of an addressable struct, also an unexported one.
 func (f *field) of(v reflect.Value) reflect.Value {
-	return reflect.NewAt(f.kind, unsafe.Add(v.Addr().UnsafePointer(), f.offset)).Elem()
+	return reflect.NewAt(f.valueType, unsafe.Add(v.Addr().UnsafePointer(), f.offset)).Elem()
 }
 
 //nolint:gochecknoglobals // constants
@@ -115,7 +115,7 @@ func basic() []any {
 func (c *Codec) Check() (problems []string) {
 	occurs := map[string]bool{}            // types and all fields, by name
 	pointerTo := map[reflect.Type]string{} // the path of a pointer to a value of the type
-	wholeOf := map[reflect.Type]string{}   // the list or struct that has a value of the type as a part
+	wholeOf := map[reflect.Type]string{}   // the path of a list, or the name of a field, of the type
 	c.visitTypes(func(t reflect.Type, path string) {
 		occurs[t.String()] = true
 		if problem := problemOf(t); problem != "" {
@@ -133,7 +133,7 @@ func (c *Codec) Check() (problems []string) {
 				occurs[t.String()+"."+f.Name], occurs[f.Type.String()] = true, true
 			}
 			for _, f := range c.fields[t] { // those that are encoded
-				wholeOf[f.kind] = f.name
+				wholeOf[f.valueType] = f.name
 			}
 		}
 	})
@@ -213,7 +213,7 @@ func (c *Codec) visitTypes(visit func(t reflect.Type, path string)) {
 				return
 			}
 			for _, f := range c.fields[t] {
-				step(f.kind, f.name)
+				step(f.valueType, f.name)
 			}
 		}
 	}

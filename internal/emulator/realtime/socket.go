@@ -300,7 +300,8 @@ func (h *Handlers) Attach(ctx context.Context, server *http.Server) (stop func()
 	return func() {
 		_ = server.Close() // what it may complain about is a listener that was closed before
 		cancel()
-		isOfServer := func(s *socket) bool { return s.server.Err() != nil } // its context is now cancelled
+		// The field server is the context of the server that took the connection: cancel has ended it.
+		isOfServer := func(s *socket) bool { return s.server.Err() != nil }
 		h.endSockets(closing{code: closeGoingAway, reason: "the server is closing"}, isOfServer)
 	}
 }

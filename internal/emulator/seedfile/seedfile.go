@@ -398,7 +398,9 @@ func isID(text string) bool {
 }
 
 // declare records the id of an object, and reports an error if another object has the same
-// id. A label, which is a word in place of an id, is replaced by a new id.
+// id. A label, which is a word in place of an id, is replaced by a new id. Ids and labels must
+// be unique among all kinds. Kinds without labels, such as e-mail addresses, have texts for ids,
+// which must be unique within the kind only.
 func (c *checker) declare(v reflect.Value, tag reflect.StructTag, path string) {
 	kind, name := tag.Get("id"), v.String()
 	key := name // by which the checker records it
@@ -406,10 +408,10 @@ func (c *checker) declare(v reflect.Value, tag reflect.StructTag, path string) {
 	case kind == "":
 		return
 	case !hasLabels(kind):
-		key = kind + " " + name // another kind may have the same text
+		key = kind + " " + name
 	case isID(name):
 		key = plain(name)
-	default:
+	default: // a label
 		c.ids[name] = c.world.NewID(kind)
 		v.SetString(c.ids[name])
 	}

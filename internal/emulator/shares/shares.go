@@ -240,8 +240,10 @@ func (h *Handlers) refuseRead(c *wire.Call, id string, code int64) error {
 
 // refuseByLink returns a refusal with the given code if the link of a share is not open to the
 // caller, or has a password and X-Ve-Password has no token for it. IsCovered says whether the
-// caller has a credential for the share. An open link requires no credential. The refusal
-// of a closed link says whether a credential could help, which it never can for the public view.
+// caller has a credential for the share. An open link requires no credential. A link is closed
+// if the access option of the share does not admit the caller (!isOpen), or if the share is
+// closed to all guests, such as an expired one. At a closed link, a caller without a credential
+// is asked for one, except in the public view, which has a code of its own for the refusal.
 func (h *Handlers) refuseByLink(c *wire.Call, id string, isCovered bool, code int64) error {
 	share := &h.w.Share(id).Value
 	isOpen := h.storage.AdmitsWithoutRole(share, c.UserID())

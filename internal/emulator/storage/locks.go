@@ -115,8 +115,8 @@ func (h *lockCalls) acquireLock(c *wire.Call, store world.Store, n *world.Node) 
 	return wire.Object{{"lock_token", l.token}, {"lock_info", h.lockInfo(store, n)}}, nil
 }
 
-// lockInfo renders the lock of a node, nil without one. Only insiders see who has locked
-// it. The names of the members are assumed.
+// lockInfo renders the lock of a node as a JSON object, nil without one. Only insiders see
+// who has locked it. The keys of the object are assumed.
 func (h *lockCalls) lockInfo(store world.Store, n *world.Node) any {
 	l := h.tree.lockOf(n)
 	if l == nil {

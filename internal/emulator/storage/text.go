@@ -134,10 +134,11 @@ func textObject(n *world.Node, s *selection) (o wire.Object, next int) {
 			break
 		}
 		if len(k.Text) > bytesLeft {
-			k.Text, truncated = strings.ToValidUTF8(k.Text[:bytesLeft], ""), true
-			bytesLeft = len(k.Text) // without those of a character that was cut
+			k.Text, truncated = strings.ToValidUTF8(k.Text[:bytesLeft], ""), true // without a part of a character
+			bytesLeft = 0
+		} else {
+			bytesLeft -= len(k.Text)
 		}
-		bytesLeft -= len(k.Text)
 		row := wire.Object{
 			{"position", k.Index},
 			{"sequence", len(rows) + 1},
