@@ -93,7 +93,8 @@ func TestFollowerCreatesDeletedBucketAgain(t *testing.T) {
 	for _, w := range p.profiles {
 		p.add(w, 5)
 	}
-	eventually(t, "30 events", func() bool { return f.Stats().Published == 30 && count(t, f.js) == 30 })
+	// Not by Published: an event of which NATS has confirmed nothing when the lease is lost is a duplicate later.
+	eventually(t, "30 events", func() bool { return count(t, f.js) == 30 })
 	eventually(t, "the replica in the new bucket", func() bool {
 		kv, err := f.js.KeyValue(t.Context(), "fastio-relay")
 		if err != nil {
