@@ -125,6 +125,7 @@ func (f *AccountFollower) Run(ctx context.Context) error {
 		r.client = &http.Client{Transport: transport}
 		defer transport.CloseIdleConnections()
 	}
+	// A request whose task was parked, because of a rate limit, is sent when the task has a place again.
 	r.client = parkingClient(r.client)
 	f.running.Store(r) // for Stats
 	defer f.running.Store(nil)
@@ -143,7 +144,7 @@ func (f *AccountFollower) Run(ctx context.Context) error {
 	if f.Sockets+f.Polls > 0 {
 		r.goroutines.Go(func() { r.keepWatches(ctx, cmp.Or(f.Lease, defaultLease)) })
 	}
-	return r.keepShare(ctx)
+	return r.keepShare(ctx) // which checks the Keys before the replica joins its group
 }
 
 // newTransport returns a transport like the default one of net/http, with more idle connections: one

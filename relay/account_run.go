@@ -164,12 +164,13 @@ func (a *accountRun) begin(ctx context.Context, record *accountRecord, s *shard)
 	if err := a.readStatus(ctx, record); err != nil {
 		return nil, err
 	}
-	status := a.written
+	status := a.written // which readStatus has set
 	wasRefused := status.State == AccountNeedsSignIn && status.Credential == record.Credential
 	if wasRefused && !record.isSignIn() { // a customer may have signed in again since then
 		a.refuse(record.Credential, reasonError(status.Reason))
 		return nil, errRefusedBefore
 	}
+	// parkWaits: a task whose request waits for a rate limit gives its place in the schedule to others meanwhile.
 	options := append([]fastio.Option{fastio.WithHTTPClient(a.client), fastio.WithHooks(parkWaits())}, a.Options...)
 	if record.isSignIn() {
 		c := a.SignIn

@@ -606,7 +606,8 @@ func seal(ctx context.Context, keys oauth.KeyStore, account string, plain []byte
 	return sealed, explainKey(ctx, err)
 }
 
-// explainKey adds to err, if ctx is done, that the key could not be loaded: the KeyStore has not responded before.
+// explainKey adds to err, if ctx is done, that the key could not be loaded. Only the KeyStore can take so long
+// that ctx is done meanwhile: seal and unseal wait for nothing else.
 func explainKey(ctx context.Context, err error) error {
 	if err != nil && ctx.Err() != nil {
 		return fmt.Errorf("fastio: relay: the key that encrypts credentials cannot be loaded: %w", err)

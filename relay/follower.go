@@ -122,8 +122,9 @@ type Stats struct {
 	Since time.Time // the first of these errors
 }
 
-// Stats returns the state of the replica. Holders are known while Run runs.
+// Stats returns the state of the replica. Its Holders are known only while Run runs.
 func (f *Follower) Stats() Stats {
+	// heldIn is the number of the view in which the replica holds its share.
 	s, m, heldIn := f.stats()
 	s.View = m.viewStats(heldIn) // without f.mu: a goroutine that locks both locks the member first
 	return s

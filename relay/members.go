@@ -567,9 +567,9 @@ func (m *member) adoptView(ctx context.Context, a *adoption, v *view) error {
 			return err
 		}
 		a.stoppedIn = v.number
-		a.proposeAt = time.Time{} // when a next view is proposed depends on the rank of this replica in v
+		a.proposeAt = time.Time{} // propose computes it again, because the rank of this replica may differ in v
 	}
-	if a.begunIn != v.number && m.agreed(v, a.holding) {
+	if a.begunIn != v.number && m.agreed(v, a.holding) { // a.holding: the share is held while the present lease lasts
 		a.begunIn = v.number
 		m.division.hold(v, a.holding)
 	}
@@ -671,9 +671,9 @@ func (m *member) nextView() proposal {
 			next.differs = true
 			continue
 		}
-		isUnknown := b.value == nil && b.revision < p.Seen // not even the heartbeat that made it a member has arrived
+		isUnknown := b.value == nil && b.revision < p.Seen // the heartbeat that made p a member has not arrived here
 		if isUnknown || m.isSilent(b) {
-			next.doubts[p.Name] = b.revision
+			next.doubts[p.Name] = b.revision // propose deletes the heartbeat if that is still its revision
 		}
 		stays[p.Name] = true
 		next.members = append(next.members, p)

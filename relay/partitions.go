@@ -194,7 +194,8 @@ func (c *consumer[T]) handledBefore(ctx context.Context, from *durable, d delive
 // consumer that is not in use is needed until the messages before its floor have expired: formerFloor
 // lets NATS delete it then.
 func (c *consumer[T]) formerFloor(ctx context.Context, profile string) (uint64, error) {
-	// After ctx is done, a message is still handled if NATS will not deliver it again: the requests are sent then, too.
+	// The requests are sent also when ctx is done: deliver handles a message in its last try even then, unless it was
+	// handled before.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), requestTimeout)
 	defer cancel()
 	name := c.Name + "-" + strings.ReplaceAll(profile, ".", "-")

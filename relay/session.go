@@ -106,7 +106,7 @@ func (s *session) follow(ctx context.Context, end context.CancelCauseFunc) error
 	steps.Watch(ctx)     // returns early if nothing reports changes
 	<-ctx.Done()
 	t.stop()
-	return errors.Join(context.Cause(ctx), steps.Close(ctx))
+	return errors.Join(context.Cause(ctx), steps.Close(ctx)) // Close saves the checkpoint, though ctx is done
 }
 
 // reportRetry records and reports a temporary failure.

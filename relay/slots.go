@@ -162,10 +162,10 @@ func (v *view) slotsOf(name string) map[int]bool {
 	return own
 }
 
-// divideProfiles divides profiles among the members. Each member has a list of the profiles that it can
-// follow. Lists has the lists by their IDs; a profile is its profileKey. With several lists, the text
-// ".ID.ID" of a profile has the IDs of the lists that contain it. Profiles of one slot with the same text
-// are a unit, and go to one member together.
+// divideProfiles divides profiles, which are given by their keys (profileKey), among the members. Each
+// member has a list of the profiles that it can follow; the argument lists has these lists by their IDs.
+// The profiles of a slot (see slotOf) that are in the same lists are a unit: one member gets them all. With
+// several lists, listsWith has, for each profile, the IDs of the lists that contain it, as ".ID.ID".
 func (v *view) divideProfiles(lists map[string][]string) *shares {
 	s := &shares{members: v.Members, holders: map[place]int{}}
 	ids := v.listIDs()

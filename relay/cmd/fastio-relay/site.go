@@ -176,9 +176,9 @@ func (s *site) whyNotReady(
 	return all
 }
 
-// localProfiles returns the profiles for localStatus, in the order of states. Before are the profiles of
-// the previous status, nil if there was none. They have the same order, because the profiles of a
-// Follower do not change.
+// localProfiles returns the profiles for localStatus, in the order of states. The argument before has the
+// profiles of the previous status, nil if there was none. They have the same order, because the profiles
+// of a Follower do not change.
 func (s *site) localProfiles(
 	stats relay.Stats, states []relay.ProfileStatus, before []profile, now time.Time,
 ) (all []profile) {
