@@ -44,8 +44,8 @@ const opWatch = "activity.Watch"
 // the watch starts. List the existing objects after it, so that no change is
 // missed. A later watch can resume at the Cursor of any report.
 //
-// A report has the changes that the previous one has not. A later report may repeat one,
-// and two changes of a field may be reported as one.
+// A report leaves out the changes that the previous report had. A report after that may have
+// them again. Two changes of a field may be reported as one.
 //
 // Polls are at least a second apart, during frequent changes up to 3.6 seconds. All
 // watches and subscriptions of a client share an hourly rate limit. If it does not suffice,

@@ -135,7 +135,7 @@ func (w *waiting) awaitActivity(ctx context.Context) (changed bool, err error) {
 		Fields: []activity.Field{activity.FieldOf(activity.NameAIThread, w.thread.Plain())}, Cursor: w.cursor,
 	}
 	if !first {
-		o.Wait, o.Updated = heldPoll, true
+		o.Wait, o.Updated = heldPoll, true // only changes since the cursor: the first poll has none
 	}
 	r, err := w.turns.changes.PollProfile(ctx, w.in, o, api.WithTimeout(longestPoll))
 	if err != nil {

@@ -101,13 +101,13 @@ const (
 // crash, the events handled since the last checkpoint are delivered again: without a
 // SaveInterval at most 250, and more only if the server refuses the cursor in a backlog.
 // Follow saves its checkpoint before it returns, with the 50,000 newest events that it has
-// delivered. If more were created in the last half hour, the next Follow may deliver some
-// of them again: this time is the sum of ten overlaps, the Sweep and the Interval. Events are
-// delivered in no particular order, one at a time.
+// delivered. If more were created in the last half hour (ten overlaps, the Sweep and the
+// Interval together), the next Follow may deliver some of them again. Events are delivered in
+// no particular order, one at a time.
 //
 // Follow searches when a socket, or a long poll, reports a change of the profile, and at
-// intervals for events that neither reports. The searches at rest of all logs that are
-// followed through a client are spread over [Service.FollowInterval]. Without sockets,
+// intervals for events that neither reports. While there are no reports, a client searches the
+// logs that it follows in turn, each once in a [Service.FollowInterval]. Without sockets,
 // the profiles of the first 13 logs are polled; Follow with Until or PollOnly searches
 // at intervals only. In which order searches wait for the rate limits, and what these mean
 // for 1, 30 and 100 logs, is in docs/limits.md of the repository:
@@ -142,7 +142,7 @@ func (s *Service) Follow(
 		return call.Failed(opFollow, err)
 	}
 	defer func() {
-		hasPanicked := f.loaded // else Close was called
+		hasPanicked := f.loaded // else Close was called, which sets it to false
 		if hasPanicked {
 			f.pace.stop()
 		}
@@ -463,7 +463,7 @@ func (f *follower) onRefusal(ctx context.Context, n int, pause time.Duration, er
 func (f *follower) reportGaps(ctx context.Context) error {
 	for len(f.Gaps) > 0 {
 		g := f.Gaps[0]
-		g.Value = f.value
+		g.Value = f.value // f searches only events with this value of Events, Categories or SubCategories
 		if f.o.OnGap == nil {
 			f.logger.LogAttrs(ctx, slog.LevelWarn, "events of the log may have been missed", f.gapAttrs(g)...)
 		} else if err := f.o.OnGap(ctx, g); err != nil {

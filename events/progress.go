@@ -97,7 +97,7 @@ func (f *follower) restore(data []byte, query string) error {
 	}
 	if p.Query != query {
 		p.Query = query
-		p.Cursor, p.From = "", time.Time{}               // of a poll of the other query
+		p.Cursor, p.From = "", time.Time{}               // the next poll begins anew, from Searched less the overlap
 		p.Complete = times.Later(p.Complete, p.Searched) // rescans do not go back beyond that
 		if !p.Searched.IsZero() {                        // only the other query has searched the time before
 			p.addGap(GapReasonQuery, p.Start, p.Searched)

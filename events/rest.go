@@ -102,7 +102,7 @@ func (r *rest) chooseOrder(s seen) {
 // the events that fit, the following ones are twice as wide.
 func (r *rest) nextSlice(count int) bool {
 	if r.Width == wholeRest {
-		*r = rest{High: r.Older, Fit: r.Fit}
+		*r = rest{High: r.Older, Fit: r.Fit} // one slice, because Width is zero (wholeRest)
 		hasOlder := r.High > 0
 		return hasOlder
 	}
@@ -114,7 +114,7 @@ func (r *rest) nextSlice(count int) bool {
 	if 4*count <= r.Fit {
 		r.Width *= 2
 	}
-	r.Fit += r.Fit/8 + 1 // more may fit: shrink has set only what was read before a refusal
+	r.Fit += r.Fit/8 + 1 // more may fit: it began as the number of events that were read before a refusal
 	secondsLeft := r.High - r.Low + 1
 	if r.Width >= secondsLeft {
 		r.Width = wholeRest

@@ -48,9 +48,9 @@ func (s *Service) Stepper(
 	paced := &Service{c: pace, clock: s.clock} // as s, but its searches have the priority that the pace sets
 	f := &follower{
 		s: paced, logger: cmp.Or(s.o.Logger, slog.New(slog.DiscardHandler)),
-		query: q, handle: handle, o: options, opts: opts, pauseAfter: stepPages,
+		query: q, handle: handle, o: options, opts: opts, pauseAfter: stepPages, // then other logs have their turn
 	}
-	followers, err := f.perValue()
+	followers, err := f.perValue() // one for each value of Events, Categories or SubCategories
 	if err != nil {
 		return nil, err
 	}
@@ -198,7 +198,8 @@ func (s *Stepper) run(ctx context.Context) error {
 // Nothing else shows that the caller cannot see it. The platform is asked again after an hour.
 func (s *Stepper) logRefusal(ctx context.Context, err error) {
 	p := s.profile()
-	s.followers[0].logger.LogAttrs(ctx, slog.LevelWarn, "the platform refuses to report changes of the log",
+	logger := s.followers[0].logger // that of all followers
+	logger.LogAttrs(ctx, slog.LevelWarn, "the platform refuses to report changes of the log",
 		slog.String("op", opFollow), slog.String(string(p.Kind), string(p.ID)), slog.Any("error", err), slog.String("advice",
 			"check that the caller has access: a search in a log that it cannot see finds nothing, without an error"))
 }

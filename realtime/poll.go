@@ -175,11 +175,14 @@ func (s *Subscription) awaitSweep(stateCtx context.Context) {
 	}
 }
 
-// sweepInterval returns the time from one sweep to the next: [SubscribeOptions.Sweep],
-// or longer if many subscriptions share the rate limit of polls. A first sweep is up to
-// three polls, so that a round of first sweeps takes three times as long as a later one.
-// The phase, 0 to 1, places the first sweep of a subscription in that round. The second
-// one follows a whole round of that length later, when all have had their first one.
+// sweepInterval returns the time from one sweep to the next. That is [SubscribeOptions.Sweep]
+// or, if many subscriptions share the rate limit of polls, a round: the time in which all of
+// them can sweep once.
+//
+// A sweep that has to confirm the start of its subscription (the first one) is up to three
+// polls, so that a round of such sweeps takes three times as long. The phase, 0 to 1, places
+// the first sweep in that long round. The second sweep follows a whole long round after the
+// first one: by then all subscriptions have had their first.
 //
 // With 100 subscriptions and a Sweep of 300 seconds, a round takes 1,600 seconds: the first
 // sweep of each comes after 300 to 4,800 seconds, the second one 4,800 seconds after it,
@@ -188,7 +191,7 @@ func (s *Subscription) sweepInterval() time.Duration {
 	const firstPolls = 3
 	roundTime := s.s.sweepRound() // in which each subscription may sweep once
 	firstRound := max(s.o.Sweep, firstPolls*roundTime)
-	nextIsFirst := s.polled.startIsUnconfirmed()
+	nextIsFirst := s.polled.startIsUnconfirmed() // the first sweep confirms the start
 	switch {
 	case nextIsFirst:
 		return s.o.Sweep + time.Duration(s.polled.phase*float64(firstRound-s.o.Sweep))
@@ -479,11 +482,14 @@ const positionVersion = 1
 // Position returns a value for [SubscribeOptions.Position]. With it, the current change
 // of the loop over Changes, and maybe a few before it, are delivered again.
 func (s *Subscription) Position() string {
+	// Changes up to the cursor covered were delivered, and the last response or frame came at heard. The log must
+	// still be read from gapStart on (if unread), and what was read from pendingFrom on is not delivered yet.
 	s.noticing.Lock() // so that heard and gapStart are both from before, or both from after, the end of a silence
 	heard := s.clock.last()
 	gapStart, unread := s.history.pendingGap()
 	s.noticing.Unlock()
-	covered, pendingFrom := s.pending.position() // after pendingGap: an event that is read in between is pending here
+	// An event that is read from the log now is in no gap any more, but pending: so that is asked after pendingGap.
+	covered, pendingFrom := s.pending.position()
 	p := position{Version: positionVersion, Profile: s.profile.String(), Cursor: covered, Heard: heard}
 	if covered == s.from.cursor { // nothing was delivered yet: the next subscription must confirm the start
 		p.Began = s.from.localTime
