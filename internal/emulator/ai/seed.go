@@ -22,6 +22,7 @@ func (h *Handlers) AddThread(it world.SeedThread) world.SeedThread {
 	h.addThread(th, &question{text: it.Turns[0].Question})
 	th.created = cmp.Or(it.Turns[0].Created, th.created)
 	for i, given := range it.Turns {
+		// The askKey gets the random idempotency key of the turn in addTurn.
 		t := h.addTurn(th, &question{text: given.Question}, askKey{user: it.User, place: th.id})
 		t.created = cmp.Or(given.Created, t.created)
 		for _, c := range given.Citations {

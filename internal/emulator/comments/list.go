@@ -122,7 +122,8 @@ func (h *Handlers) commentsLeft(at world.Venue) (left int, limited bool) {
 	return max(0, left), true
 }
 
-// commentDetails returns one comment with all its members.
+// commentDetails returns one comment with all its members. Some say what the viewer may change: nothing,
+// if the viewer sees the comment in another place than its own (its venue).
 func (h *Handlers) commentDetails(c *wire.Call, cm *Comment) (wire.Object, error) {
 	v := h.view(c)
 	v.withNulls, v.withAttachmentCount, v.withDetails = true, true, true

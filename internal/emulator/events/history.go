@@ -213,11 +213,11 @@ type generator struct {
 // addEvents adds events until a search of the workspace by its owner finds as many as the
 // history requires. Those that only other members find are not counted.
 func (g *generator) addEvents(h world.History) {
-	g.fillHours()
+	g.fillHours()    // who works at which hour
+	g.numberPlaces() // the workspace and its organization get numbers in the log
+	g.recordNames()  // for the texts of the events
 	l := &g.state.w.Log
-	g.numberPlaces()
-	first := world.Number(len(l.Entries))
-	g.recordNames()
+	first := world.Number(len(l.Entries))                   // of the new rows, which are indexed at the end
 	l.Entries = slices.Grow(l.Entries, h.Events+h.Events/8) // the owner does not find about 6 percent
 	for created := range g.eventTimes(h) {
 		for isFound := false; !isFound; {

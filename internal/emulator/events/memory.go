@@ -75,9 +75,9 @@ func (h *Handlers) pastOf(workspaceID string, nodes []*world.Node, dice *rand.Ra
 	if len(p.nodes) > 0 {
 		p.from = p.nodes[0].Created
 	}
-	p.numberPlaces()
-	p.recordNames()
-	p.fillHours()
+	p.numberPlaces() // the workspace and its organization get numbers in the log
+	p.recordNames()  // for the texts of the events
+	p.fillHours()    // who works at which hour
 	return p
 }
 

@@ -191,6 +191,7 @@ func (s *socket) keepPinging() {
 		if s.line.silent.Load() {
 			continue
 		}
+		// A cancelled context would close the connection without a close frame.
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(s.ctx), pingEach)
 		err := s.ws.Ping(ctx)
 		cancel()

@@ -97,8 +97,8 @@ func (h *Handlers) findFiles(store world.Store, q *fileQuery) *found {
 }
 
 // reasonNotSearched returns why no contents were searched for a caller who may not read the
-// summaries: the index is off, the search by meaning is off (which leaves only the summaries),
-// or no content is indexed. It returns "" if excerpts were searched.
+// summaries: the index is off, only the summaries could be searched (because the search by
+// meaning is off), or no content is indexed. It returns "" if excerpts were searched.
 func (f *found) reasonNotSearched(hasExcerpts bool) string {
 	switch {
 	case !f.intelligence:
