@@ -786,7 +786,7 @@ func profilePictureReads() []callRow[pictureOf] {
 }
 
 // word returns a word of the name of a place, for a search that may find
-// something.
+// something. If the name has none, it returns noText, which a search accepts too.
 func (p place) word() string {
 	if word, _, _ := strings.Cut(strings.TrimSpace(p.Name), " "); len(word) > 1 {
 		return word

@@ -263,7 +263,7 @@ func (k *cleaner) deleteAsOwner(ctx context.Context, in api.Profile, deleteIt fu
 		return fmt.Errorf("the second person may be the owner, add -second-key: %w", err)
 	}
 	me, failure := k.Account.Me(ctx)
-	if failure == nil { // the caller of the run, whom the journal has, may be another person
+	if failure == nil { // ownership goes to the present caller, who need not be the caller of the run
 		_, failure = areasOver(plainClient{k.second}).Members.TransferOwnership(ctx, in, me.ID)
 	}
 	if failure != nil {

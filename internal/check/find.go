@@ -299,7 +299,8 @@ func (c call) listIntents(workspace api.ID) error {
 	return nil
 }
 
-// addPart keeps an object of a workspace for further calls, at most maxOthers of a kind.
+// addPart keeps an object of a workspace for further calls, at most maxOthers of a kind, and each once:
+// addToSample returns false if it is kept already, or hasRoom is false.
 func (c call) addPart(kind string, workspace api.ID, id string) {
 	hasRoom := id != "" && len(c.parts[kind]) < maxOthers
 	if c.addToSample(kind, string(workspace)+" "+id, hasRoom) {

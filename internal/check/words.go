@@ -128,7 +128,7 @@ func (w *words) memberName(name string) string {
 	if !w.known[name] && slices.ContainsFunc(w.texts, same) {
 		return hidden
 	}
-	w.said[name] = true
+	w.said[name] = true // the report lists the words that it shows
 	return name
 }
 

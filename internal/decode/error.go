@@ -74,14 +74,15 @@ func parseFault(e *api.Error, body []byte) (response jsontext.Value) {
 		Message          jsontext.Value `json:"message"`
 		Response         jsontext.Value `json:"response"`
 	}
-	_ = Plain(body, &a, func() {}) // what could be read is kept
+	keepAll := func() {} // called before a second, lenient decoding: it removes nothing that the first one has read
+	_ = Plain(body, &a, keepAll)
 	flat := firstNonEmpty(parseWord(a.ErrorMessage), parseWord(a.Message))
 	switch a.Error.Kind() {
 	case '"':
 		e.Name, e.Text = parseWord(a.Error), firstNonEmpty(parseWord(a.ErrorDescription), flat)
 	case '{':
 		var f fault
-		_ = Plain(a.Error, &f, func() {})
+		_ = Plain(a.Error, &f, keepAll)
 		e.Code, e.Name = parseNumber(f.Code), parseWord(f.ErrorCode)
 		if e.Code == 0 {
 			e.Code = parseNumber(f.ErrorCode)

@@ -124,16 +124,19 @@ func traitsOf(t reflect.Type) *traits {
 
 // fitsDefault reports whether a value of this JSON kind is left to the default decoding,
 // which also calls the JSON method of a type (ownMethod). If that refuses the value, the
-// whole response cannot be decoded. So it gets only kinds that it does not refuse.
+// whole response cannot be decoded. So it gets only kinds that it does not refuse, except for
+// a slice if c is not tolerant: a value that is not a list has to be refused then.
 func (c *converter) fitsDefault(to reflect.Value, t *traits, kind jsontext.Kind) bool {
 	switch t.kind {
 	case reflect.Struct:
 		isObject := kind == '{' && !t.text // t.text: a struct that is a string in JSON, such as a time
 		return isObject || t.wraps         // a wrapper of the payload reads any kind
-	case reflect.Map: // for a pointer, the default decoding calls convertValue again with the map
+	case reflect.Map:
+		// decodeMap reads a map with a method. A pointer to one is left to the default decoding, which makes a map
+		// and calls convertValue again with that.
 		isPointer := to.Kind() == reflect.Pointer
 		return kind == '{' && (!t.ownMethod || isPointer)
-	case reflect.Slice: // unless c is tolerant, of any kind: the default decoding must refuse what is not a list
+	case reflect.Slice:
 		methodReadsObject := kind == '{' && t.ownMethod
 		return !c.tolerant || kind == '[' || methodReadsObject
 	case reflect.String:

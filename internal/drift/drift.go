@@ -96,16 +96,17 @@ type Sight struct {
 // object has a difference for each of its keys.
 const maxDifferences = 1000
 
-// Look compares a response with the type of out, the argument of a call, which is not
-// changed. It compares only if out is a type of the SDK ([decode.Envelope]): a program that
-// passes a type of its own need not declare all members.
+// Look compares a response with the type of out, the value that a call decodes the response
+// into. Look does not change out. It compares only if out is a type of the SDK
+// ([decode.Envelope]): a program that passes a type of its own need not declare all members.
 //
 // The response is read once, whatever its size. Of a list the first 100 elements are
 // compared, and of the others one in 100.
 //
-// What the strict decoding accepts is not reported, since that is how types document
-// their other forms: an [api.Time] of any layout, an [api.Bool] that is "yes", an empty list
-// for an [api.Map]. What only the lenient decoding accepts is a difference, except for
+// A value that the strict decoding accepts is not reported. A type that is documented to have
+// several forms has a JSON method that reads them all: an [api.Time] of any layout, an
+// [api.Bool] that is "yes", an empty list for an [api.Map]. A value that only the lenient
+// decoding accepts is a difference, except for
 //
 //   - null
 //   - a text in place of an object, if the type of the object has a field for the text

@@ -127,15 +127,15 @@ func (l *looker) namedPayload(t reflect.Type, member string, in payloadIn) error
 	})
 }
 
-// payload reads an object whose members are those of the payload, of type t. The whole response
-// (in) has the members of the envelope as well. If one of these is "response", its value is the
-// payload: an object, or a list.
+// payload reads an object that has the members of the payload, of type t. The object is in one of
+// two places. In the whole response, the members of the envelope stand beside them; one of these,
+// "response", may have the payload as its value: an object, which is the other place, or a list.
 func (l *looker) payload(t reflect.Type, in payloadIn) error {
 	if t.Kind() != reflect.Struct {
 		return l.value(t, Place{})
 	}
-	return l.object(objectOf(t, ""), func(name string, typed bool) (done bool, err error) {
-		isOfPayload := typed && l.belongsToField(name) // t has the member, and the envelope may have it too
+	return l.object(objectOf(t, ""), func(name string, hasField bool) (done bool, err error) {
+		isOfPayload := hasField && l.belongsToField(name) // t has the member, and the envelope may have it too
 		isOfEnvelope := in == wholeResponse && inEnvelope(name) && !isOfPayload
 		if !isOfEnvelope {
 			return false, nil // object reads the value, as that of any other member
@@ -215,7 +215,7 @@ func (l *looker) members(f func(name string) error) error {
 
 // object reads an object that has the fields of o, and records each unknown member as a
 // difference. Before each value it calls readValue, unless that is nil, with the name and
-// whether a field has it (typed); if readValue has read the value itself, it returns done.
+// whether a field has it (hasField); if readValue has read the value itself, it returns done.
 //
 // A method of the type, or a function of [decode.Fix], may take members that have no field. Then
 // only those are unknown that the decoding leaves in the Extra.
@@ -223,18 +223,18 @@ func (l *looker) members(f func(name string) error) error {
 // An unknown member is reported as one of the type of o, or of a type that is inlined in it if a
 // field of that was read. Example: a response is {"upload": {...}} or the upload itself. So its type
 // has the field "upload" and an inlined Upload.
-func (l *looker) object(o *object, readValue func(name string, typed bool) (done bool, err error)) error {
+func (l *looker) object(o *object, readValue func(name string, hasField bool) (done bool, err error)) error {
 	begin, seen := l.dec.InputOffset(), l.seenOf(o) // seen: by field, whether the response has it in any such object
 	typeOfUnknown := o.name
 	var unknown []string
 	err := l.members(func(name string) error {
-		i, typed := o.members[name]
+		i, hasField := o.members[name]
 		if readValue != nil {
-			if done, err := readValue(name, typed); done {
+			if done, err := readValue(name, hasField); done {
 				return err
 			}
 		}
-		if !typed {
+		if !hasField {
 			unknown = append(unknown, name)
 			return l.dec.SkipValue()
 		}

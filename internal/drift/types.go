@@ -52,7 +52,8 @@ func objectOf(t reflect.Type, name string) *object {
 //
 // A function that is registered for t by [decode.Fix] completes a decoded t: it sets fields, some
 // of which have no JSON name, and takes members from Extra. The members that it takes are added
-// last. A member that has a field gets a second type, the one that the function takes.
+// last. If such a member has a field as well, o has it already, and notes the type that the
+// function reads as the second type of the member. takesMore records that there is a function.
 func (o *object) addFields(t reflect.Type, name string) {
 	takenFromExtra, hasFix := decode.FixOf(t)
 	o.takesMore = o.takesMore || hasFix

@@ -51,10 +51,11 @@ func (a Args) Refuse(wire, rule, got string) error {
 	return &api.InputError{Op: a.Op, Field: field, Wire: sent, Rule: rule, Got: got}
 }
 
-// goPath returns the Go path of an argument and the names on the wire that the path does
-// not show: for "items[2].user_name" Request.Items[2].User and "items.user_name". Names
-// that are the same in both are left out. If there is no such argument, it returns the
-// path up to the part that it has not found, and wire.
+// goPath returns the Go path of an argument, and its names on the wire as far as they differ
+// from the Go names. For "items[2].user_name" it returns "Request.Items[2].User" as field and
+// "items.user_name" as sent. A part of wire may also be another spelling of a Go name: sent then
+// has the name on the wire (wireName). If there is no such argument, goPath returns the path up
+// to the part that it has not found, and wire.
 func (a Args) goPath(wire string) (field, sent string) {
 	if a.of == nil {
 		return a.parameter(wire)

@@ -29,7 +29,7 @@ const (
 
 // Refused records that the server rejected c because the window of the given limit is
 // full until reset. c has been released: the slot that it has in each window holds the time
-// of its end. The slots become free, as servers do not count rejected calls.
+// of its end. The slots become free, as servers do not count rejected calls (but see below).
 func (g *Group) Refused(c Call, limit int, reset time.Time) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -38,15 +38,15 @@ func (g *Group) Refused(c Call, limit int, reset time.Time) {
 		return
 	}
 	now := time.Now()
-	for _, w := range g.windows { // before recordFull, which must not count c as accepted
+	for _, w := range g.windows { // before recordFull, which counts the calls in slots as accepted
 		slot := w.slot(c.number)
-		usedByLaterCall := slot.Equal(busy)
+		usedByLaterCall := slot.Equal(busy) // a call runs in it, and c has ended
 		if !usedByLaterCall {
 			*slot = time.Time{}
 		}
 	}
 	g.recordFull(refused, c, reset, now)
-	if refused.sliding { // some servers count rejected calls there: the slot does not become free
+	if refused.sliding { // here c takes its slot again, as some servers count rejected calls in a sliding window
 		slot := refused.slot(c.number)
 		*slot = times.Later(*slot, now)
 	}

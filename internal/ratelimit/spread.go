@@ -25,23 +25,24 @@ const (
 )
 
 // spreadStart records the start of a call of class c in the spread, and returns the
-// time between two calls of loops (Woken and Rest). A call of a loop moves paidUntil by
-// that time. But a call of Rest must not delay a call of Woken that already waits: then the
-// time becomes a debt, by which later calls of loops move paidUntil in parts. A
-// call of Program is added to programRate, the average over the last time (memory), from
-// which loopInterval computes what the program leaves.
+// time between two calls of loops (Woken and Rest). A call of a loop moves paidUntil ahead
+// by that time, which delays the next calls of loops. But a call of Rest must not delay a
+// call of Woken that already waits: then paidUntil stays, and the time is added to the debt.
+// Each later call of a loop moves paidUntil further ahead by a part of the debt, until it is
+// paid. A call of Program is added to programRate, the average over the last time (memory),
+// from which loopInterval computes what the program leaves.
 func (g *Group) spreadStart(c Class, now time.Time) (every time.Duration) {
 	every = g.loopInterval(now)
 	switch {
 	case c == Program:
 		sinceLast := float64(now.Sub(g.lastProgram))
-		calls := min(1, sinceLast/float64(g.spreadOver.leastInterval())) // so a burst counts as one in all
+		calls := min(1, sinceLast/float64(g.spreadOver.leastInterval())) // a call soon after another one counts less
 		g.programRate = g.currentRate(now) + calls/float64(memory)
 		g.lastProgram = now
 	case c == Rest && len(g.waiting[Woken]) > 0:
 		g.debt += every
 	default:
-		leastPayment := every / 4 // so that the debt ends: an eighth of what is left never pays it all
+		leastPayment := every / 4 // else each payment is smaller than the last, and the debt never ends
 		payment := min(g.debt, max(g.debt/8, leastPayment))
 		g.debt -= payment
 		g.paidUntil = times.Later(g.paidUntil, now).Add(every + payment)

@@ -62,8 +62,9 @@ func (c *Clock) Latest(slack time.Duration) time.Time {
 
 // Until returns how long it is until at, a time that the response with the header h
 // announces. It is the time by the Date of the response, else by the latest Date before,
-// else by the local clock. A wrong Date must not cause a long wait: if the time by one of
-// the latest two Dates differs, the shortest time counts, except for times that are over.
+// else by the local clock. A wrong Date must not cause a long wait: if the times by the latest
+// two Dates differ from it, the shortest of these times counts. One that is over (zero or less)
+// counts only if all are.
 func (c *Clock) Until(at time.Time, h http.Header) time.Duration {
 	const slack = 10 * time.Second // of Dates that agree
 	c.mu.Lock()
@@ -82,8 +83,8 @@ func (c *Clock) Until(at time.Time, h http.Header) time.Duration {
 		}
 		other := d.until(at)
 		disagrees := (left - other).Abs() > slack
-		isShorter := other > 0 && (other < left || left <= 0)
-		if disagrees && isShorter {
+		isBetter := other > 0 && (other < left || left <= 0)
+		if disagrees && isBetter {
 			left = other
 		}
 	}

@@ -401,7 +401,7 @@ func (s *sender) sendInSlot(slot ratelimit.Call, x *exchange, req *http.Request)
 	defer x.group.Release(slot)
 	shared := x.client.cfg.Limiter
 	if shared != nil {
-		x.tellLimiter(x.rate) // reports the end of the last send, a 429 after which middleware sends again
+		x.tellLimiter(x.rate) // only if middleware has sent x before: the 429 that it got was not reported yet
 		timer := x.logLimiter(req.Context())
 		err = shared.Acquire(req.Context(), x.group.name)
 		timer.Stop()

@@ -101,8 +101,9 @@ func (g *group) closeFor(e *api.Error) {
 }
 
 // refusalFor returns the error of a call that a closed group does not start, after so
-// many attempts: a copy of the refusal that closed it or, if a window that is announced
-// as used up closes it for longer, an error made from that.
+// many attempts. A refusal has closed the group, or a response that announced a window as
+// used up. If both have, the one with the later end counts. The error is a copy of the
+// refusal, or is made from the announcement.
 func (g *group) refusalFor(op string, attempts int) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
