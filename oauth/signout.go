@@ -168,6 +168,7 @@ func (c *Config) signOutDevices(ctx context.Context, r *record) error {
 	if !ok {
 		return err
 	}
+	// Unauthenticated is a 401 because of the token. Any other 401 can refuse a valid token, unless it has expired.
 	isInvalid := e.Unauthenticated || e.Status == http.StatusUnauthorized && r.Token.api().Expired()
 	isReadOnly := e.Status == http.StatusForbidden && e.Code == codes.ScopeReadOnly
 	if isInvalid || isReadOnly {

@@ -438,8 +438,8 @@ func (s *scopeWords) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 	return err
 }
 
-// JSONType implements decode.Variant, for the report of values of another kind: a
-// list is decoded as texts, anything else as one text.
+// JSONType implements decode.Variant: a list is decoded as texts, anything else as one
+// text. A value that is neither a list nor a text is reported.
 func (*scopeWords) JSONType(kind jsontext.Kind) reflect.Type {
 	if kind == '[' {
 		return reflect.TypeFor[[]string]()

@@ -39,13 +39,13 @@ func (f *Fs) OpenChunkWriter(
 		return fs.ChunkWriterInfo{}, nil, f.changeFailure(err)
 	}
 	if n != nil && n.Type == storage.NodeTypeFile {
-		to.replaces, to.src = f.object(at, remote, n), src
+		to.replaces, to.src = f.object(at, remote, n), src // src: to recognize a new version with its content
 	}
 	if err := to.checkName(); err != nil {
 		return fs.ChunkWriterInfo{}, nil, err
 	}
 	wanted, unchecked := f.opt.ChunkSize, fs.GetConfig(ctx).IgnoreChecksum
-	if unchecked && wanted == defaultChunk { // the default is for chunks in memory: here none is
+	if unchecked && wanted == defaultChunk { // chunks without checksums are not held in memory, and may be larger
 		wanted = uncheckedChunk
 	}
 	info, w, err := f.startChunks(ctx, src.Size(), wanted, to, options)

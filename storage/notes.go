@@ -131,7 +131,7 @@ func (n *Notes) sendNote(ctx context.Context, r *api.Request, opts []api.CallOpt
 	}
 	found := cmp.Or(a.Node, a.Note)
 	wholePayload := found == nil && a.ID != ""
-	if wholePayload { // the other members of the node are in Extra: they are decoded again
+	if wholePayload { // it is the node: its members, but the ID, are in Extra, and are decoded again
 		bare, err := jsonv2.Marshal(map[string]any{"node": a.Extra})
 		if err != nil {
 			return nil, err
@@ -143,7 +143,7 @@ func (n *Notes) sendNote(ctx context.Context, r *api.Request, opts []api.CallOpt
 			return nil, err
 		}
 		found = wrapped.Node
-		found.ID, found.Extra = a.ID, nil // Extra would have members of the envelope
+		found.ID, found.Extra = a.ID, nil // the ID is not in a.Extra, but members of the envelope are
 	}
 	return call.Found(r.Op, "node", found)
 }

@@ -174,8 +174,10 @@ func (f *file) runFrom(ctx context.Context, from Session) (*storage.Node, error)
 // lostError, after which the upload starts over, if the content or the target is not
 // that of the session.
 func (f *file) resume(ctx context.Context, from Session) error {
-	f.claimSession(from.ID) // not checked: a caller of Resume may continue a session of another upload
-	f.ID = from.ID          // before the checks: if they fail, transfer removes the session with this ID
+	// From now on, no other upload finds the session and continues it. If one has claimed it already, this is
+	// no error: a caller of Resume names the session, and so may continue it nevertheless.
+	f.claimSession(from.ID)
+	f.ID = from.ID // before the checks: if they fail, transfer removes the session with this ID
 	timesKnown := !from.Modified.IsZero() && !f.fileTime.IsZero()
 	wasModified := timesKnown && !from.Modified.Equal(f.fileTime)
 	sameTarget := from.storeName() == f.storeName() && from.Target.IfVersion.Equal(f.Target.IfVersion)
@@ -202,8 +204,9 @@ func (f *file) resume(ctx context.Context, from Session) error {
 }
 
 // sessionGone is called when the platform does not have the session any more, with its
-// error as cause. If the target has the file, the upload is complete; otherwise it
-// returns an error after which the upload starts over.
+// error as cause. If the target has the file, the upload is complete. If the target cannot
+// be read now, but may be later, sessionGone returns that error and keeps the ID of the
+// session. Otherwise it returns a lostError, after which the upload starts over.
 func (f *file) sessionGone(ctx context.Context, cause error) error {
 	found, err := f.targetHasFile(ctx)
 	mayReadTargetLater := f.targetIsReadable() && err != nil && !call.Final(err)

@@ -75,7 +75,7 @@ func (e *changeWatch) pollActivity(ctx context.Context) {
 func (e *changeWatch) signalChanges(all bool, fields api.Map[api.Time]) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	close(e.recompute) // wakes awaitChange: the poll runs, so that nextRead returns a later time
+	close(e.recompute) // awaitChange calls nextRead again: reads are rarer now, because the poll for activity works
 	e.recompute = make(chan struct{})
 	for id, signal := range e.waiting {
 		changed := all

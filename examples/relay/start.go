@@ -115,8 +115,8 @@ func (d *demo) startNATS() (stop func(), err error) {
 	return stop, err
 }
 
-// run starts the replicas and adds events until ctx is done. When the last events are stored, the
-// deferred calls stop the replicas, and then the reading of the stream.
+// run starts the replicas and calls watch, which adds events until ctx is done. When the last events
+// are stored, the deferred calls stop the replicas, and then the reading of the stream.
 func (d *demo) run(ctx context.Context) error {
 	if err := (relay.Stream{JetStream: d.js}).Create(ctx); err != nil {
 		return err
