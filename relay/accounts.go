@@ -281,7 +281,8 @@ func (a Accounts) Delete(ctx context.Context, name string, o *DeleteOptions) err
 	if err != nil {
 		return a.wrap("deleting", name, err)
 	}
-	return a.wrap("deleting", name, a.purge(ctx, name, o != nil && o.Purge))
+	alsoEvents := o != nil && o.Purge // else only the epochs, without which no replica can store events
+	return a.wrap("deleting", name, a.purge(ctx, name, alsoEvents))
 }
 
 // removalTTL is how long the bucket keeps the information that an account was removed: longer than the

@@ -412,9 +412,9 @@ func (b *budget) encode(now time.Time) ([]byte, error) {
 var errFormat = errors.New("the record has an unknown format")
 
 // decodeBudget returns the budget of a value of the bucket, without a value an empty one.
-// Times in the value are relative to written. If the value was written earlier than that, all times
-// of the budget are too late: calls wait longer than necessary, but none starts too early.
-func decodeBudget(value []byte, published []api.RateWindow, written time.Time) (budget, error) {
+// Times in the value are relative to its write, which was at latestWrite or before. If it was before,
+// all times of the budget are too late: calls wait longer than necessary, but none starts too early.
+func decodeBudget(value []byte, published []api.RateWindow, latestWrite time.Time) (budget, error) {
 	b := budget{published: published}
 	if len(value) == 0 {
 		return b, nil
@@ -426,7 +426,7 @@ func decodeBudget(value []byte, published []api.RateWindow, written time.Time) (
 	if r.Version != 1 {
 		return b, errFormat
 	}
-	at := func(ms int64) time.Time { return written.Add(time.Duration(ms) * time.Millisecond) }
+	at := func(ms int64) time.Time { return latestWrite.Add(time.Duration(ms) * time.Millisecond) }
 	b.next, b.queue = r.Next, r.Queue
 	for _, age := range r.Ends {
 		b.ends = append(b.ends, at(-age))

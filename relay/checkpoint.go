@@ -84,8 +84,8 @@ func (s CheckpointStore) Save(ctx context.Context, name string, c events.Checkpo
 		}
 		meanwhile, epoch, latest, failed := s.read(ctx, name)
 		wasSaved := meanwhile.Revision != 0 && latest > revision
-		// With claimOnSave, Load has claimed nothing. So an earlier holder, with a lower epoch, may have saved
-		// since Load: its checkpoint is replaced. Any other write means that c is not the latest.
+		// With claimOnSave, Load has not claimed the key for s.Epoch. So a holder with a lower epoch may have saved a
+		// checkpoint since Load: c replaces that. After any other write, Save returns ErrCheckpointTaken.
 		mayReplace := s.claimOnSave && wasSaved && epoch < s.Epoch
 		if failed == nil && !mayReplace {
 			failed = events.ErrCheckpointTaken

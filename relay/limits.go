@@ -642,7 +642,7 @@ func (g *limitGroup) recordWritten(c *change, revision uint64) {
 	g.ended = g.ended[min(c.ended, len(g.ended)):] // those of c are recorded now
 	g.start(c.admitted, time.Now())
 	isOutdated := revision < g.revision // another process has written after this write, and the watcher was faster
-	if isOutdated {                     // the budget stays that of the later write
+	if isOutdated {                     // the later budget stays; refine takes earlier times from c
 		g.budget.refine(&c.budget)
 		return
 	}

@@ -216,7 +216,7 @@ func (m *member) leave(ctx context.Context) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
-	err := m.remove(ctx, m.name, latest.revision)
+	err := m.remove(ctx, m.name, latest.revision) // 0, for no heartbeat, if no write was confirmed
 	if err != nil {
 		m.onError(fmt.Errorf("deleting the heartbeat: %w", err))
 	}
