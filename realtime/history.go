@@ -74,7 +74,8 @@ func (h *history) takeGap() (from time.Time, found bool) {
 	return h.reading, true
 }
 
-// ackGap records that the log was read from where the last gap that was taken starts.
+// ackGap records that the log was read for the gap that takeGap has returned: no gap is
+// being read any more.
 func (h *history) ackGap() {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -300,10 +300,10 @@ func (s *Subscription) sweep(ctx context.Context) error {
 }
 
 // correctStart returns the first report of a subscription, which is r if the assumed start
-// is early enough. That start is the Date of a response. If the clock of the Dates is
-// ahead of the clock that dates activity, changes after the true start have earlier
-// times than the assumed one and would be missed: then correctStart moves the cursor back
-// and polls again.
+// of the subscription is early enough. The assumed start is a time of the clock of the Date
+// headers. If that clock is ahead of the clock that dates activity, changes after the true
+// start are dated before the assumed start, and r does not have them: then correctStart
+// moves the cursor back to the true start, which s.trueStart computes, and polls again.
 func (s *Subscription) correctStart(ctx context.Context, r *activity.Report) (*activity.Report, error) {
 	s.loop.SetClass(ratelimit.Program) // a higher priority: the program waits for the change
 	defer s.loop.SetClass(ratelimit.Rest)

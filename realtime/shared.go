@@ -82,9 +82,9 @@ func (s *shared) sweepRound() time.Duration {
 	return time.Duration(s.open.Load()) * each
 }
 
-// nextPhase returns a number above 0, up to 1: the place of the first sweep of a subscription
-// in a round of the first sweeps of all. Steps of the golden ratio spread the numbers evenly,
-// however many there will be.
+// nextPhase returns a number above 0, up to 1, which places the first sweep of a new
+// subscription in the round of first sweeps (see sweepInterval). Steps of the golden ratio spread
+// these numbers evenly, however many there will be. As s.phase is below 1, 1 - s.phase is never 0.
 func (s *shared) nextPhase() float64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -128,9 +128,10 @@ func (s *shared) interval(loop *ratelimit.Loop) time.Duration {
 	return min(ofResting, equal+ratelimit.Patience)
 }
 
-// wokenInterval returns the time between two polls of each of the woken subscriptions. They
-// share the polls that those at rest leave: each of these needs one in longPoll, but all of
-// them get one in restEvery polls at most.
+// wokenInterval returns the time between two polls of each of the woken subscriptions, if one
+// poll of any subscription may start in each time every. Each subscription at rest needs a poll
+// in each longPoll, but all of them get at most 1/restEvery of the polls. The woken ones share
+// the other polls.
 func wokenInterval(woken, resting int, every time.Duration) time.Duration {
 	restNeeds := float64(resting) * every.Seconds() / longPoll.Seconds() // a share of all polls
 	wokenShare := 1 - min(1./restEvery, restNeeds)

@@ -117,7 +117,7 @@ func (s *Service) newSubscription(
 		sub.o = *o
 	}
 	sub.o.fill()
-	sub.opts = append(slices.Clip(opts), api.WithMaxWait(api.NoLimit))
+	sub.opts = append(slices.Clip(opts), api.WithMaxWait(api.NoLimit)) // its calls wait for the rate limit
 	if err := sub.check(opts); err != nil {
 		return nil, err
 	}

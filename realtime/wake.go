@@ -60,7 +60,8 @@ func (s *Subscription) keepWaking(ctx context.Context) error {
 			if err != nil && !socketHasOpened {
 				return err
 			}
-		} // else a socket has opened in the grace period
+		default: // a socket has opened in the grace period, or ctx has ended
+		}
 		s.wake(unwatched)
 		if ctx.Err() != nil {
 			return ctx.Err()
