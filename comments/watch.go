@@ -266,13 +266,14 @@ func (w *watch) oldestToRecord(newest *Comment) time.Time {
 
 // oldestNew returns the time of creation from which on comments may be new and are listed:
 // two minutes (lateness) before the newest comment that was listed, but not before Since.
+// A newest comment that is dated after the present server time counts as one of the present.
 // Before the first list it is Since. If that is zero, the first list uses oldestToRecord.
 func (w *watch) oldestNew() time.Time {
 	since := w.o.Since.Truncate(time.Second)
 	if w.newest.IsZero() {
 		return since
 	}
-	newest := times.Earlier(w.newest, w.clock.Earliest()) // the clock may have been corrected since newest was set
+	newest := times.Earlier(w.newest, w.clock.Earliest()) // the server may have corrected its clock
 	return times.Later(since, newest.Add(-lateness))
 }
 

@@ -155,7 +155,7 @@ func (p *pace) onWake(watched bool) {
 	isChange := watched && p.watched
 	p.watched = watched
 	p.mu.Unlock()
-	if watched {
+	if watched { // also at the begin of a watch: the log may have changed before
 		p.report(isChange)
 	}
 }
@@ -211,9 +211,9 @@ func (p *pace) beginRound(ctx context.Context) error {
 func (p *pace) nextIsWoken() bool { return p.uncoveredChange || p.repeatNext }
 
 // recordBegin records when a round begins and what it is for: all reports so far, also
-// those during the wait for the rate limit. A woken round may be repeated once: isRepeat means
-// that this round is only the repetition. A frequent round is repeated although it finds
-// events: see setNextRound.
+// those during the wait for the rate limit. Each round adds a gap to gapsUntil, for which
+// dueForReport waits: so frequent reports cannot make more than one round in a gap on average.
+// IsRepeat and isFrequent serve setNextRound, which decides whether to repeat this round.
 func (p *pace) recordBegin() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -227,7 +227,7 @@ func (p *pace) recordBegin() {
 		isFrequent: isSoonAgain || hasSeveralChanges,
 	}
 	p.repeatNext, p.awaitsRound = false, false
-	p.gapsUntil = times.Later(p.gapsUntil, now).Add(p.gap) // dueForReport waits for this time
+	p.gapsUntil = times.Later(p.gapsUntil, now).Add(p.gap)
 	p.coverReports(now)
 }
 
@@ -239,7 +239,7 @@ func (p *pace) coverReports(now time.Time) {
 	if isVisible {
 		p.uncoveredChange, p.firstReport = false, time.Time{}
 	} else {
-		p.firstReport = p.lastReport // the next round does not count the earlier reports as several changes
+		p.firstReport = p.lastReport // recordBegin looks for several changes from firstReport on
 	}
 }
 
@@ -253,8 +253,9 @@ func (p *pace) end(found bool) {
 // whether it needs a turn among all followers at rest (needsTurn). A report before that
 // time makes it due earlier (awaitsRound).
 //
-// Events of a reported change may become visible after its round. If the round has found no
-// events, or perhaps only those of another change (isFrequent), it is repeated once.
+// Events of a reported change may become visible after its round. So the round is repeated
+// once if it has found no events. A frequent round is also repeated if it has found some:
+// they may be only those of another change.
 func (p *pace) setNextRound() (due time.Time) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -265,7 +266,7 @@ func (p *pace) setNextRound() (due time.Time) {
 		p.dueForReport()
 	case p.last.foundEvents && !p.watched: // there may be more, which nothing reports
 		p.due, p.needsTurn = p.last.ended.Add(p.interval), false
-	case mayMissEvents: // a first time: it is repeated; a second time: the log is at rest, and waits for a turn
+	case mayMissEvents: // the round is repeated once; after the repetition, the log is at rest
 		p.due, p.needsTurn = p.last.ended.Add(p.gap), p.last.isRepeat
 		p.repeatNext = !p.last.isRepeat
 	default: // the log is at rest

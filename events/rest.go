@@ -49,7 +49,7 @@ func (r *rest) shrink(s seen, from, to time.Time) bool {
 		r.Low, r.High = max(unix(from), 0), unix(to)
 	}
 	isWhole := r.Width == wholeRest
-	if isWhole {
+	if isWhole { // there are no smaller slices yet: choose whether they will go up or down
 		r.chooseOrder(s)
 	}
 	low, high := r.slice()
@@ -61,7 +61,7 @@ func (r *rest) shrink(s seen, from, to time.Time) bool {
 		width = min(width, max(r.covered(s)/2, 1))
 	}
 	r.Width = width
-	r.Fit = s.count // so many events were read before the refusal
+	r.Fit = s.count // so many events were read before the refusal: a slice may have as many
 	return true
 }
 
@@ -76,7 +76,7 @@ func (r *rest) covered(s seen) int64 {
 	case s.oldest > 0:
 		return r.High - s.oldest
 	}
-	return r.High - r.Low + 1 // no event had a time
+	return r.High - r.Low + 1 // no event had a time: what was read is not known, so shrink only halves the slice
 }
 
 // chooseOrder chooses whether the slices of the rest, which is what a pass has still to

@@ -374,7 +374,8 @@ func (w *Walk) markDelivered(id api.OpaqueID) bool {
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.state.Passed = append(w.state.Passed, h) // also a duplicate: a process that resumes at this page knows only Passed
+	// Any other duplicate is added too: a process that resumes at this page has Passed, but not w.delivered.
+	w.state.Passed = append(w.state.Passed, h)
 	return fresh
 }
 
