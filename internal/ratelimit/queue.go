@@ -94,7 +94,7 @@ func (g *Group) advance() {
 		w, start := g.nextCaller(now)
 		classMayStart := !start.After(now)
 		if classMayStart { // tryStart asks the windows too
-			w.firstSince = cmp.Or(w.firstSince, now) // a learned window delays it by maxWait from then on
+			w.firstSince = cmp.Or(w.firstSince, now) // a learned window delays w until maxWait after that, at most
 			c, o := g.tryStart(w.loop, w.class, now, w.firstSince, w.maxWait)
 			started := !o.at.After(now)
 			if started {
@@ -105,7 +105,7 @@ func (g *Group) advance() {
 			if g.endLongWait(w, o, now) {
 				continue
 			}
-			w.ordered = w.ordered || o.refused
+			w.ordered = w.ordered || o.refused // refused: o.at is the end of a Retry-After
 			w.send(o)
 			g.expectBehind(o, now)
 			start = o.at
@@ -266,12 +266,12 @@ func (g *Group) classDue(c Class, now time.Time) time.Time {
 	}
 }
 
-// recordStart records the start of a call. With a long window, calls of loops (of the classes
-// Woken and Rest) are spread over what the calls of Program leave of it: spreadStart records
-// both. Without one, calls of loops are counted while they run (loopCalls). A call of a loop
-// also changes the State of the loop.
+// recordStart records the start of a call. With a long window (spreadOver), calls of loops (of
+// the classes Woken and Rest) are spread over what the calls of Program leave of it: so
+// spreadStart records calls of all classes. Without a long window, calls of loops are counted
+// while they run (loopCalls). A call of a loop also changes the State of the loop.
 func (g *Group) recordStart(c Call, class Class) {
-	var every time.Duration // between two calls that are spread
+	var every time.Duration // between two calls of loops that are spread
 	switch {
 	case g.spreadOver != nil:
 		every = g.spreadStart(class, c.Started)

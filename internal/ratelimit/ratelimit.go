@@ -258,9 +258,9 @@ func (w *window) slot(n uint64) *time.Time { return &w.slots[n%uint64(len(w.slot
 // call by maxWait at most, from firstSince on, when its caller became the first in the queue.
 // A negative maxWait is no limit.
 //
-// A window that does not slide ends for all its calls together, at announcedEnd. Responses
-// announce ends in whole seconds. So observeEnd cannot notice that a window of at most two
-// roundings slides, and announcedEnd is not used for such a window.
+// A window that does not slide ends at announcedEnd for all calls that have ended before that
+// time. But whether a window slides is known only if it is longer than 2*rounding: the ends
+// that responses announce are not exact enough for observeEnd to notice it in a shorter one.
 func (w *window) mayStart(n uint64, firstSince time.Time, maxWait time.Duration) time.Time {
 	lastEnd := *w.slot(n)
 	if lastEnd.Equal(busy) {
@@ -270,8 +270,8 @@ func (w *window) mayStart(n uint64, firstSince time.Time, maxWait time.Duration)
 	if !lastEnd.IsZero() {
 		at = lastEnd.Add(w.Size + w.Size/1000) // the server's clock may run slower
 		hasCommonEnd := !w.sliding && w.Size > 2*rounding
-		lastEndsWithIt := hasCommonEnd && !lastEnd.After(w.announcedEnd)
-		if lastEndsWithIt {
+		countsUntilThen := hasCommonEnd && !lastEnd.After(w.announcedEnd)
+		if countsUntilThen {
 			at = times.Earlier(at, w.announcedEnd)
 		}
 	}
@@ -409,8 +409,9 @@ func (g *Group) findOrLearn(limit, remaining int, reset, now time.Time) *window 
 	w := newWindow(api.RateWindow{Max: limit, Size: left})
 	w.learned, w.announced, w.learnedEnd = true, now, reset
 	g.HasLearned.Store(true)
-	// The latest calls are recorded as ended now: as many as the server counts in the window (at least the one that
-	// was answered), and as many as run. If remaining is invalid, the window counts as used up.
+	// The new window has no record of earlier calls. So the latest calls are recorded as ended now: as many as the
+	// server counts in the window (at least the one that was answered), and as many as run, which it may not count
+	// yet. If remaining is invalid, the window counts as used up.
 	used := limit
 	if remaining <= limit {
 		used = max(1, limit-remaining) + g.underway

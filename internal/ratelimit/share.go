@@ -55,9 +55,9 @@ func (g *Group) Refused(c Call, limit int, reset time.Time) {
 
 // recordFull records that w is full until reset, as the response to c reports, and
 // reduces the share of this client: to a part of the calls that the server has accepted
-// in the window. Of calls that run at the same time, only the first reduces it. The share
-// of the longest of several windows is reduced less, if it slides, and otherwise not at
-// all, because the shares of the shorter windows limit its calls as well.
+// in the window. Of calls that run at the same time, only the first reduces it. Of several
+// windows, the longest is an exception, because the shares of the shorter ones limit its calls
+// too: if it slides, its share is reduced less; if not, its share stays as it is.
 func (g *Group) recordFull(w *window, c Call, reset, now time.Time) {
 	if w.learned { // its size is a guess
 		return
@@ -73,7 +73,7 @@ func (g *Group) recordFull(w *window, c Call, reset, now time.Time) {
 	switch {
 	case w == g.longest && w.sliding:
 		w.share = min(w.share, max(1, w.share*longestDecrease, accepted))
-	case w == g.longest:
+	case w == g.longest: // its share stays
 	case !alreadyReduced:
 		if accepted > 0 {
 			w.share = min(w.share, accepted)

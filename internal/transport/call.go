@@ -508,13 +508,14 @@ func decide(ctx context.Context, resp *http.Response, err error) (bool, error) {
 	case err != nil && ctx.Err() != nil:
 		x.fatal = ctx.Err()
 	case err != nil:
-		// The sender returns it and http.Client wraps it. What middleware wraps proves nothing.
+		// The sender returns a lostError, which http.Client wraps once. One that middleware has wrapped as well does
+		// not count: it may be of another request.
 		x.lost, _ = errors.Unwrap(err).(*lostError) //nolint:errorlint // see above
 		x.failure = x.masked(redact.Cause(err))
 	default:
 		x.failure = x.read(ctx, resp)
 	}
-	if x.admitted { // the last send got a 429, which middleware has replaced: read has not reported it
+	if x.admitted { // else the Limiter knows: only a 429 that middleware has replaced was not reported
 		x.tellLimiter(x.rate)
 	}
 	if x.client.cfg.Logger != nil {

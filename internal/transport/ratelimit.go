@@ -34,11 +34,11 @@ func (x *exchange) observeRate(resp *http.Response, slot ratelimit.Call) {
 	if x.admitted {
 		x.tellLimiter(x.rate)
 	}
-	isAccepted := resp.StatusCode < http.StatusMultipleChoices // and not a failure of a proxy
+	isAccepted := resp.StatusCode < http.StatusMultipleChoices // else it may be of a proxy, which announces nothing
 	switch r := x.rate; {
 	case r.Reset.IsZero():
 		if isAccepted && x.group.HasLearned.Load() {
-			x.group.Unannounced()
+			x.group.Unannounced() // may remove a learned window
 		}
 	case shared != nil: // the Limiter counts the calls of all programs: the group only learns the window
 		x.group.Learn(r.Limit, r.Remaining, r.Reset)
