@@ -266,7 +266,7 @@ func (s *Server) loadState(from saved) error {
 		if b, isBlob := c.(*blob.Blob); isBlob {
 			return b, nil
 		}
-		return s.Blobs.Read(io.NewSectionReader(c, 0, c.Size())) // a long text
+		return s.Blobs.Read(io.NewSectionReader(c, 0, c.Size())) // a long text, of which a new blob is made
 	})
 }
 

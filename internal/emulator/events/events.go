@@ -335,14 +335,15 @@ func (v *Viewer) accessMode(profileID string) wire.Mode {
 }
 
 // refuseSearch returns a refusal of a search if the credential does not cover the profile.
-// A search of the audit log is also refused if it has no organization, workspace or share,
-// if the user is neither admin nor auditor, or if the credential is below admin mode.
+// A search of the audit log is also refused if it is for a user or for the children of a
+// parent event, if the user is neither admin nor auditor, or if the credential is below admin
+// mode.
 func (v *Viewer) refuseSearch(q *Query) error {
 	if q.audit() && (q.kind == wire.KindUser || q.parent != "") {
 		return wire.Refuse(http.StatusUnauthorized, codeAuditAnchor,
 			"Access Denied: audit searches need an organization, a workspace or a share.")
 	}
-	if q.profile == "" {
+	if q.profile == "" { // a search for the children of a parent event
 		return nil
 	}
 	h := v.h

@@ -293,7 +293,7 @@ func (e *encoder) writeInterface(v reflect.Value) {
 		e.fail("the interface holds the type %s, which is not registered", v.Elem().Type())
 		return
 	}
-	e.writeList(v.Elem().Type(), func() {
+	e.writeList(v.Elem().Type(), func() { // the type is for errors only
 		e.writeNumber(int64(n))
 		e.writeRaw(",")
 		e.writeValue(addressable(v.Elem()))

@@ -89,7 +89,7 @@ func (h *Handlers) findFiles(store world.Store, q *fileQuery) *found {
 	hasExcerpts := f.hybrid && h.rateExcerpts(hits, q)
 	onlyExcerpts := searchesContent && !seesSummaries // a search by summaries needs no reason
 	if onlyExcerpts {
-		f.reason = f.reasonNotSearched(hasExcerpts)
+		f.reason = f.reasonNotSearched(hasExcerpts) // "" if excerpts were searched
 	}
 	f.hits = slices.DeleteFunc(hits, func(match *hit) bool { return match.keyword() == 0 && match.byMeaning == 0 })
 	f.rank()

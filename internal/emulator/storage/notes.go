@@ -69,7 +69,7 @@ func (h *notes) createNote(c *wire.Call, store world.Store) (wire.Object, error)
 		c.Check.Invalid("parent_id", "The id of a folder, or root.")
 		return nil, c.Check.Err()
 	}
-	n := h.w.KeepNode(world.Node{
+	n := h.w.KeepNode(world.Node{ // which stores the plain form of Parent
 		Profile: store.Owner, Parent: parent, Kind: world.KindNote, Name: name, Content: content, Creator: c.Key.User,
 	})
 	h.w.NodeEvent(n, world.Event{

@@ -79,7 +79,7 @@ func (w *World) MarkEventFields(now time.Time, n uint32) {
 	at := l.Places.Values[e.Place]
 	object, caller, subject := l.ObjectID(e.Object), l.Names.Values[e.Caller], l.Names.Values[e.User]
 	fields := fieldsOf(k, object, subject)
-	stamp := func(profileID string) { w.stampFields(now, profileID, fields, &n) }
+	stamp := func(profileID string) { w.stampFields(now, profileID, fields, &n) } // nothing for an empty ID
 	switch {
 	case k.Category == "upload":
 		stamp(cmp.Or(caller, subject))
