@@ -45,8 +45,8 @@ func agentChanges() []callRow[place] {
 			if err := c.keep(kindExport, thingOf(p, "export"), exportToken(shared.Reveal())); err != nil {
 				return err
 			}
-			token := string(c.id(thingOf(p, "export")))
-			if token == "" { // the response has no link
+			token := string(c.id(thingOf(p, "export"))) // as kept: keep refuses tokens that may belong to others
+			if token == "" {                            // the response has no link
 				return nil
 			}
 			const firstFile = 0

@@ -183,23 +183,23 @@ func list(names []string, most int) string {
 // showAssumed writes how many assumed names and paths were confirmed, and lists
 // the names that were refuted.
 func (r *Report) showAssumed(w *strings.Builder) {
-	count, paths := map[string]int{}, map[string]int{}
+	names, paths := map[string]int{}, map[string]int{}
 	var wrong []string
 	for _, key := range r.Keys() {
 		o := r.Operations[key]
-		paths[o.Path]++
+		paths[o.Path]++ // o.Path is confirmed, refuted or notSeen, or ""
 		if o.Names == nil {
 			continue
 		}
-		count[confirmed] += len(o.Names.Confirmed)
-		count[refuted] += len(o.Names.Refuted)
-		count[notSeen] += len(o.Names.NotSeen)
+		names[confirmed] += len(o.Names.Confirmed)
+		names[refuted] += len(o.Names.Refuted)
+		names[notSeen] += len(o.Names.NotSeen)
 		for _, name := range o.Names.Refuted {
 			wrong = append(wrong, fmt.Sprintf("%s of %s", name, o.Op))
 		}
 	}
 	fmt.Fprintf(
-		w, "\nAssumed names: %d confirmed, %d refuted, %d not seen.", count[confirmed], count[refuted], count[notSeen],
+		w, "\nAssumed names: %d confirmed, %d refuted, %d not seen.", names[confirmed], names[refuted], names[notSeen],
 	)
 	fmt.Fprintf(
 		w, " Assumed paths: %d confirmed, %d refuted, %d not seen.\n", paths[confirmed], paths[refuted], paths[notSeen],

@@ -156,7 +156,7 @@ func printChanges(w io.Writer, all []change) error {
 		return err
 	}
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	all = slices.Insert(all, 0, change{"change", "where", "what"})
+	all = slices.Insert(all, 0, change{what: "change", where: "where", why: "what"}) // the headings
 	for _, c := range all {
 		if _, err := fmt.Fprintf(t, "%s\t%s\t%s\n", c.what, c.where, c.why); err != nil {
 			return err

@@ -63,8 +63,8 @@ func ofOtherModule(name string) bool {
 }
 
 // addConstants adds the constants of a file that have a named type, and whose
-// name begins with that of the type. A constant with another name, such as that of
-// the alias of a folder, is left out: its type has values without a constant too.
+// name begins with that of the type. Other constants with a type, such as [api.Root], are left
+// out: their types (such as [api.OpaqueID]) have any number of values, and are not enumerations.
 func addConstants(values map[string][]string, f *ast.File) {
 	for _, decl := range f.Decls {
 		group, ok := decl.(*ast.GenDecl)
