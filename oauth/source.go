@@ -618,16 +618,17 @@ func (t *requestTrace) notSent(err error) bool {
 const nameEdge = "errNoVeHeader"
 
 // refusesRefresh reports whether a response proves that the refresh token was not used:
-// an OAuth error or a failing envelope with any status, or any 4xx. A gateway may answer
-// after the server has used the token. So [codes.EdgeRejected] proves nothing, and an OAuth
-// error that only repeats the text of the status proves no more than that status.
+// an OAuth error, a failing envelope or an error code of the platform, with any status, or
+// any 4xx. A gateway may answer after the server has used the token. So [codes.EdgeRejected]
+// proves nothing, and an OAuth error that only repeats the text of the status proves no more
+// than that status.
 func refusesRefresh(err error) bool {
 	refusal, isOAuthError := errors.AsType[*Error](err)
 	repeatsStatus := isOAuthError && refusal.Code == http.StatusText(refusal.Status)
 	if isOAuthError && !repeatsStatus {
 		return true
 	}
-	response, hasResponse := errors.AsType[*api.Error](err) // also in an OAuth error, unless its status is 2xx
+	response, hasResponse := errors.AsType[*api.Error](err) // an OAuth error wraps one, unless its status is 2xx
 	if !hasResponse {
 		return false
 	}

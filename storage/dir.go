@@ -172,9 +172,10 @@ func (d *dir) clean(name string) string {
 	if durable.IsPartial(name) {
 		return download.Name(name)
 	}
-	withoutDot := d.checkedName(name) // the whole name, unless it has a dot that it may keep
-	if withoutDot != name {
-		return "." + download.Name(withoutDot)
+	afterDot := d.checkedName(name)
+	keepsDot := afterDot != name
+	if keepsDot {
+		return "." + download.Name(afterDot)
 	}
 	return download.Name(name)
 }

@@ -132,9 +132,10 @@ type alias struct {
 var shapes sync.Map //nolint:gochecknoglobals // a cache of *shape by reflect.Type
 
 // newShape returns what [shape.finish] does to decoded values of type t, nil for
-// nothing. Seen has the shapes of the types that were met before, also of those that are
-// not complete yet: if a type T has a field []T, the call for that T finds the shape of
-// T there. This shape does not become nil afterwards, because it has the field.
+// nothing. Seen has the shapes of the types that were met before. It ends the recursion if
+// a type contains itself: if a struct T has a field []T, the call for the elements of that
+// field gets the shape of T from seen, while its fields are still being added. That shape
+// is not replaced by nil at the end, because it has this field.
 func newShape(t reflect.Type, seen map[reflect.Type]*shape) *shape {
 	if s, ok := seen[t]; ok {
 		return s

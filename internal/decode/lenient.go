@@ -39,8 +39,9 @@ var errUnreadable = errors.New("a value does not have the documented type")
 // converted is left to [converter.keepUnreadable], which keeps it if c is tolerant and
 // returns an error otherwise.
 //
-// The JSON method of a type (ownMethod) may fail, which would end the decoding of the
-// response. So for a value that it may refuse, a tolerant c calls the method itself.
+// The JSON method of a type (ownMethod) may fail. In the default decoding that ends the
+// decoding of the response. So a tolerant c calls the method itself
+// ([converter.convertOrCallMethod]), except for values that it never refuses (fitsDefault).
 func (c *converter) convertValue(dec *jsontext.Decoder, v any) error {
 	kind := dec.PeekKind()
 	to := reflect.ValueOf(v).Elem()
@@ -55,7 +56,7 @@ func (c *converter) convertValue(dec *jsontext.Decoder, v any) error {
 		return errSkip
 	}
 	isMapWithMethod := t.kind == reflect.Map && t.ownMethod
-	if isMapWithMethod && kind == '{' {
+	if isMapWithMethod && kind == '{' { // the method would decode the elements without c
 		return c.decodeMap(dec, to)
 	}
 	raw, err := dec.ReadValue()

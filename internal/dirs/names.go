@@ -107,7 +107,7 @@ type Names map[string]bool
 // one that is allowed and not taken. Errors: [api.ErrName], [api.ErrNameTaken].
 func (f Names) Add(name string, rules Rules) (string, error) {
 	most := cmp.Or(rules.Longest, longest)
-	isTooLong := rules.Longest > 0 && utf8.RuneCountInString(name) > most // of the usual length, Allowed decides
+	isTooLong := rules.Longest > 0 && utf8.RuneCountInString(name) > most // else Allowed checks the length
 	if isTooLong || !rules.Allowed(name) {
 		if rules.Clean == nil {
 			return "", api.ErrName

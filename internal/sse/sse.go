@@ -150,10 +150,10 @@ func (r *Reader) readPlain() bool {
 		return false
 	}
 	if kind == nil {
-		kind = r.message()
+		kind = r.message() // the default type
 	}
 	if id != nil {
-		r.lastID = id
+		r.lastID = id // keepFields copies it before the buffer changes
 	}
 	r.pos, r.from, r.to = pos+1, from, to
 	r.event = Event{ID: r.lastID, Type: kind, Data: r.buf[from:to:to]}
@@ -214,9 +214,9 @@ func fieldValue(line []byte, name string) (value []byte, ok bool) {
 }
 
 // data adds the value of a line to the data of the event, which are buf[from:to]. The line
-// is the last that was read, so a value ends before the byte at pos-1, an LF or a CR. The
-// first value stays where it is. A further one is copied behind the data, over bytes that
-// were read.
+// is the last that was read. Its end is the byte at pos-1: an LF, or a CR, whose LF is skipped
+// later. The first value stays where it is in buf. A further one is copied behind the data,
+// over bytes that are not needed any more.
 func (r *Reader) data(line []byte) {
 	if !r.hasData {
 		end := r.pos - 1
