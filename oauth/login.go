@@ -170,9 +170,10 @@ func login(ctx context.Context, c Config, m machine) (*Grant, error) {
 	return s.withCode(ctx)
 }
 
-// listen returns the listener for the redirect. If no browser or no port can be opened on this
-// machine, it returns nil: the user signs in with a code. If c offers no sign-in with a code, it
-// returns an error if no port can be opened, or if c has no ShowURL and no browser can be opened.
+// listen returns the listener for the redirect. If c offers a sign-in with a code, it returns nil
+// when no browser or no port can be opened on this machine: the user then signs in with a code.
+// Otherwise it returns an error when no port can be opened, or when no browser can be opened and
+// c has no ShowURL.
 func listen(ctx context.Context, c Config, op string, m machine) (net.Listener, error) {
 	headless := c.OpenMode == OpenModeNone || c.OpenBrowser == nil && !m.browser.possible()
 	offersCode := c.Prompt != nil || c.ShowDeviceCode != nil
