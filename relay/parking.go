@@ -69,7 +69,7 @@ func (t *task) park() {
 	defer t.mu.Unlock()
 	if !t.parked {
 		t.parked = true
-		t.schedule.width.running[t.kind]--
+		t.width.running[t.kind]--
 		t.advance() // starts other tasks
 	}
 }
