@@ -62,8 +62,7 @@ func (s *sender) sendOnce(x *exchange, req *http.Request) (*http.Response, error
 		closeBody(req)
 		return nil, errSentBefore
 	}
-	// The new req is one that net/http cannot retry; w observes its connection; cancel ends the attempt, and may be nil.
-	req, w, cancel := s.unrepeatable(x, req)
+	req, w, cancel := s.unrepeatable(x, req) // w observes the connection; cancel ends the attempt, and may be nil
 	if body := x.blockingBody; body != nil { // until sendOnce returns, the end of the attempt (the new req) ends it too
 		defer context.AfterFunc(req.Context(), func() { body.end(req.Context().Err()) })()
 	}
