@@ -12,8 +12,8 @@ import (
 	"github.com/fastio-go/fastio/internal/redact"
 )
 
-// ErrSignInAgain reports that a new [Login] is required: there is no token, the refresh
-// token is not valid any more, or the Config forbids sending it without TLS. All
+// ErrSignInAgain reports that a new [Login] is required: the Store has no token, the refresh
+// token is invalid by now, or the Config forbids sending it without TLS. All
 // calls of a client that need the token return it until then, without a request. Call
 // [LoginIfNeeded] at a moment that suits the user, because it opens the browser, and repeat
 // the failed call. The client and its [Source] stay in use, in every process that shares

@@ -99,8 +99,8 @@ func LoginIfNeeded(ctx context.Context, c Config) (*Source, *Grant, error) {
 	return loginIfNeeded(ctx, c, machine{listenLoopback, systemOpener()})
 }
 
-// loginIfNeeded returns the source of the stored token, and the grant. It calls
-// login before if there is no token, or none that is still good.
+// loginIfNeeded returns the source of the stored token, and the grant. If the store has no
+// token that is valid or can be refreshed, it calls login first.
 func loginIfNeeded(ctx context.Context, c Config, m machine) (*Source, *Grant, error) {
 	const op = "oauth.LoginIfNeeded"
 	if c.Store == nil {

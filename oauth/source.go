@@ -322,9 +322,9 @@ func (s *Source) load(ctx context.Context) (*record, error) {
 
 // refreshIfDue returns a record whose token is not due for a refresh, refreshed if
 // needed. If it fails it returns the current record and the error. Refused is a token that the
-// server has rejected, or zero. If it is the token of the record, that is due and not good. If
-// there is no refresh token either, the session has ended: then refresh is called once, to
-// record that in the store.
+// server has rejected, or zero. If it is the token of the record, that is due and invalid. If
+// the record also lacks a refresh token, the session has ended: then refresh is called once,
+// to record that in the store.
 func (s *Source) refreshIfDue(ctx context.Context, r *record, refused api.Secret) (*record, error) {
 	impossible := r.cannotRefresh()
 	mustRecordEnd := r.hasUnrecordedEnd(refused)
@@ -507,7 +507,7 @@ func (s *Source) refresh(ctx context.Context, refused api.Secret, longest time.D
 	if err == nil {
 		return r.record, s.exchange(ctx, r)
 	}
-	if r.hasUnrecordedEnd(refused) { // the token is refused, and there is no refresh token
+	if r.hasUnrecordedEnd(refused) { // the token is refused and cannot be refreshed
 		r.Refresh.Dead = true // records the end: a LoginIfNeeded, also of another process, then signs in again
 		err = errors.Join(err, r.save(ctx))
 	}

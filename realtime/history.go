@@ -62,8 +62,8 @@ func (h *history) pendingGap() (from time.Time, pending bool) {
 }
 
 // takeGap returns where the gap starts, for a read of the log. A gap that is noticed later
-// is read separately. pendingGap returns this gap, too, until ackGap is called. Found is false
-// if there is no gap.
+// is read separately. pendingGap returns this gap, too, until ackGap is called. Without a
+// gap, found is false.
 func (h *history) takeGap() (from time.Time, found bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -334,9 +334,9 @@ func (p *pending) requeue(delivered, rest []*Change) {
 	}
 }
 
-// requeueChange queues a change again. If a change of the same field is queued, that gets the
-// events of c, unless there is no room for them. If a Resync is pending, c is dropped, unless
-// it is an entry of the log. p.mu is held.
+// requeueChange queues a change again. If a change of the same field is queued, it adds the
+// events of c to that if there is room for all. If a Resync is pending, it drops c, except for
+// an entry of the log. p.mu is held.
 func (p *pending) requeueChange(c *Change) {
 	if p.resync && c.Entry == nil {
 		return

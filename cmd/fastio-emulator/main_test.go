@@ -587,9 +587,9 @@ func TestPrintsNoSignInOfAnotherWorld(t *testing.T) {
 		t.Fatal(err)
 	}
 	s := newServer()
-	err = s.LoadFile(writeSeed(t))
+	loadErr := s.LoadFile(writeSeed(t))
 	f.add(mainWorld, s)
-	if err = errors.Join(err, f.save(), f.close()); err != nil {
+	if err := errors.Join(loadErr, f.save(), f.close()); err != nil {
 		t.Fatal(err)
 	}
 	startLogged(t, lines, "-data", data)

@@ -49,7 +49,8 @@ func (p *program) remove(ctx context.Context, email string) error {
 	}
 	fmt.Fprintf(p.out, "%s has no access any more. The events:\n", email)
 	for _, r := range removed {
-		if event := removalEvents[r.Place.Kind]; event != "" && r.Via == audit.ViaMembership { // else there is no event
+		event := removalEvents[r.Place.Kind]
+		if event != "" && r.Via == audit.ViaMembership { // the log records no other removals
 			if err := p.printEvent(ctx, r, event, began); err != nil {
 				return err
 			}

@@ -70,8 +70,9 @@ const (
 // [github.com/fastio-go/fastio/fastiotest/op] has them all.
 type Op string
 
-// Limit allows Max calls of all Ops together in a window of Size, per user. Max must be 1 or
-// more, and Size more than 0.
+// Limit allows Max calls of all Ops together in a window of Size, per user. Ops must name an
+// operation other than that of handshakes (realtime.Socket), Max must be 1 or more, and Size
+// more than 0.
 type Limit struct {
 	Ops  []Op
 	Max  int

@@ -496,7 +496,8 @@ func compareLevels(calls []*seen, note func(d Difference)) {
 	}
 	for _, s := range calls {
 		isAtLowerLevel := s.Form == FormStandard || s.Form == FormTerse
-		if !isAtLowerLevel || full[s.Group] == nil { // nil: there is no response at full output
+		hasFull := full[s.Group] != nil // a response at full output has succeeded
+		if !isAtLowerLevel || !hasFull {
 			continue
 		}
 		for _, p := range s.sight.Seen {

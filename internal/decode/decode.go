@@ -44,7 +44,7 @@ func Response[T any](answer []byte) (*T, error) {
 	if _, err := e.Decode(answer); err != nil {
 		return nil, err
 	}
-	_ = Finish(nil, &e.Data, DropNulls) // its only error is more rows than a request allows: there is no request
+	_ = Finish(nil, &e.Data, DropNulls) // always succeeds without a request
 	return &e.Data, nil
 }
 
@@ -188,7 +188,7 @@ func Plain(b []byte, out any, reset func(), more ...jsonv2.Options) error {
 		}
 	}
 	if err == nil {
-		_ = Finish(nil, out, KeepNulls) // its only error is more rows than a request allows: there is no request
+		_ = Finish(nil, out, KeepNulls) // always succeeds without a request
 	}
 	return err
 }
@@ -272,7 +272,7 @@ func decodeInto(b []byte, out any) error {
 		err = lenient(b, out, options)
 	}
 	if err == nil {
-		_ = Finish(nil, out, DropNulls) // its only error is more rows than a request allows: there is no request
+		_ = Finish(nil, out, DropNulls) // always succeeds without a request
 	}
 	return err
 }

@@ -41,6 +41,10 @@ func FailedMarkdown(text []byte) bool {
 	return string(first) == "**Result:** failure" || string(first) == errorHeading
 }
 
+// neverReset is the reset of [Plain] for values with fields of type jsontext.Value only. Any
+// JSON value fits such a field, so Plain does not decode them a second time.
+func neverReset() {}
+
 // fault has the members of all known error responses. Each is decoded by itself, so
 // that one of an unknown type does not affect the others.
 type fault struct {
@@ -74,15 +78,14 @@ func parseFault(e *api.Error, body []byte) (response jsontext.Value) {
 		Message          jsontext.Value `json:"message"`
 		Response         jsontext.Value `json:"response"`
 	}
-	keepAll := func() {} // called before a second, lenient decoding: it removes nothing that the first one has read
-	_ = Plain(body, &a, keepAll)
+	_ = Plain(body, &a, neverReset)
 	flat := firstNonEmpty(parseWord(a.ErrorMessage), parseWord(a.Message))
 	switch a.Error.Kind() {
 	case '"':
 		e.Name, e.Text = parseWord(a.Error), firstNonEmpty(parseWord(a.ErrorDescription), flat)
 	case '{':
 		var f fault
-		_ = Plain(a.Error, &f, keepAll)
+		_ = Plain(a.Error, &f, neverReset)
 		e.Code, e.Name = parseNumber(f.Code), parseWord(f.ErrorCode)
 		if e.Code == 0 {
 			e.Code = parseNumber(f.ErrorCode)
@@ -101,7 +104,6 @@ func parseFault(e *api.Error, body []byte) (response jsontext.Value) {
 // parseParams parses the member "params" of an error: a list of refused fields
 // after a failed validation, otherwise an object with reasons.
 func parseParams(e *api.Error, params jsontext.Value) {
-	neverReset := func() {} // for Plain: each JSON value fits a jsontext.Value, so it never decodes again
 	switch params.Kind() {
 	case '[':
 		var rows []jsontext.Value // so that a row which cannot be decoded does not hide the others

@@ -30,7 +30,7 @@ const (
 
 // Finish completes the decoded value at a pointer: see [shape.finish]. It returns an
 // error if the value is a page with too many rows: spareRows more than r requests, or
-// maxRows if r requests no number. With a nil r, any number is accepted.
+// maxRows if r requests no number. With a nil r it accepts any number, and always succeeds.
 func Finish(r *api.Request, pointer any, nulls Nulls) error {
 	v := reflect.ValueOf(pointer).Elem()
 	t := v.Type()

@@ -54,8 +54,8 @@ func (a Args) Refuse(wire, rule, got string) error {
 // goPath returns the Go path of an argument, and its names on the wire as far as they differ
 // from the Go names. For "items[2].user_name" it returns "Request.Items[2].User" as field and
 // "items.user_name" as sent. A part of wire may also be another spelling of a Go name: sent then
-// has the name on the wire (wireName). If there is no such argument, goPath returns the path up
-// to the part that it has not found, and wire.
+// has the name on the wire (wireName). If a part of wire is unknown, goPath returns the path of
+// the parts before it as field, and wire as sent.
 func (a Args) goPath(wire string) (field, sent string) {
 	if a.of == nil {
 		return a.parameter(wire)

@@ -256,7 +256,7 @@ func (w *window) slot(n uint64) *time.Time { return &w.slots[n%uint64(len(w.slot
 // mayStart returns when this window has room for call n, or busy while the last call in
 // the slot of n still runs. A window that is known only from responses (learned) delays the
 // call by maxWait at most, from firstSince on, when its caller became the first in the queue.
-// A negative maxWait is no limit.
+// With a negative maxWait (anyWait), the delay is unlimited.
 //
 // A window that does not slide ends at announcedEnd for all calls that have ended before that
 // time. But whether a window slides is known only if it is longer than 2*rounding: the ends

@@ -103,8 +103,8 @@ func (v *vocabulary) withMerged(f *metaField) []*metaField {
 	return wire.Filter(v.fields, func(g *metaField) bool { return v.liveField(g.name) == f })
 }
 
-// fieldsLeft returns how many more fields a vocabulary may have. The limit is an option; 0
-// means that there is no limit.
+// fieldsLeft returns how many more fields a vocabulary may have. The limit is an option, of
+// which 0 allows any number.
 func (h *Handlers) fieldsLeft(v *vocabulary) int {
 	if h.w.Options.Metadata.FieldLimit == 0 {
 		return math.MaxInt32

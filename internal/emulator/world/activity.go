@@ -142,7 +142,7 @@ func FieldsFor(field, id string) []string {
 func FieldOf(name, id string) string { return name + ":" + wire.Plain(id) }
 
 // Remembered is how many files the next history of a workspace continues with.
-const Remembered = 100 // files the next history of a workspace goes on with
+const Remembered = 100
 
 // MayPoll reports whether a credential may poll the activity of a profile. Its user must
 // have a role there, such as member or guest. A share must have multiplayer, and not be
