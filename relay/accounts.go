@@ -462,7 +462,8 @@ func (a Accounts) Reseal(ctx context.Context) (changed int, err error) {
 			note(false, failure)
 			continue
 		}
-		note(a.tokens().reseal(ctx, account.Name)) // also beside an API key: Update can select the sign-in again
+		// An account with an API key may have a stored sign-in too, which Update can select again.
+		note(a.tokens().reseal(ctx, account.Name))
 		if !account.SignIn {
 			note(a.resealKey(ctx, account.Name))
 		}

@@ -649,8 +649,9 @@ func (g *limitGroup) recordWritten(c *change, revision uint64) {
 	g.budget, g.revision = c.budget, revision
 }
 
-// recordConflict makes the next step wait for the value of the other process, unless the watcher has
-// delivered it: see refresh.
+// recordConflict records in g.stale when the write of c has conflicted with one of another process.
+// As long as g.stale is set, refresh makes step wait for the value of that process. It is not set if
+// the watcher has already delivered a newer value than the one from which c was made.
 func (g *limitGroup) recordConflict(c *change) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
