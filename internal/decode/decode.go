@@ -106,16 +106,16 @@ func (e *Envelope[T]) Decode(b []byte, more ...jsonv2.Options) (refused bool, er
 	if err := checkSize(b); err != nil {
 		return false, err
 	}
-	var out any // what b is decoded into: e.Data, or a type that decodes the payload into it
+	var out any // what b is decoded into; in each case the payload gets into e.Data
 	isBareList := jsontext.Value(b).Kind() == '[' && onlyRecords(reflect.TypeFor[T]())
 	hasNoName := e.Member == ""
 	switch {
-	case isBareList:
+	case isBareList: // out is the list of records in e.Data
 		out = recordsOf(reflect.ValueOf(&e.Data).Elem()).Addr().Interface()
-	case hasNoName: // e.Data is decoded from the members beside those of the envelope, and from "response"
+	case hasNoName: // e.root has the fields of *e.Payload as its own, and decodes "response" into *e.Response.payload
 		e.Payload, e.Response.payload = &e.Data, &e.Data
 		out = &e.root
-	default:
+	default: // e as a record, which decodes the member with the name e.Member into e.Data
 		out = (*record[T])(e)
 	}
 	opts := options
@@ -128,7 +128,7 @@ func (e *Envelope[T]) Decode(b []byte, more ...jsonv2.Options) (refused bool, er
 		err = lenient(b, out, opts)
 	}
 	mayHaveEnvelopeMembers := bytes.Contains(b, []byte(versionMember)) || bytes.Contains(b, []byte(statusMember))
-	if hasNoName && mayHaveEnvelopeMembers { // they are in the Extra of e.Data, because the object is the same
+	if hasNoName && mayHaveEnvelopeMembers { // they went to the Extra of e.Data, as all members that have no field
 		dropEnvelopeMembers(extraOf(reflect.ValueOf(&e.Data)))
 	}
 	return e.Result == failed, err

@@ -204,11 +204,13 @@ type opening struct {
 	refused     bool      // at is the end of a Retry-After
 }
 
-// requiredWait returns until when the server allows no call of the group (closedUntil):
-// the end of a Retry-After or, if that is later, of a window of which a response claims
-// that others have used it up (usedUp). It also returns when calls start again (at), which
-// is later by a random delay. A claim may be wrong: so usedUp.opens is the end of the time
-// for which it is trusted, if that is earlier. refused is false if at comes from the claim.
+// requiredWait returns when the server allows calls of the group again. Two things may
+// close the group: a Retry-After, until refusedUntil, and the claim of a response that
+// others have used up a window (usedUp), until usedUp.until. The later time is closedUntil.
+//
+// Calls start again at the later one of opensAt, a random delay after refusedUntil, and
+// usedUp.opens, a random delay after usedUp.until. As a claim may be wrong, usedUp.opens is
+// at most trustTime after the response. refused is false if the later one is usedUp.opens.
 func (g *Group) requiredWait(now time.Time) opening {
 	o := opening{at: g.opensAt, closedUntil: g.refusedUntil, refused: true}
 	hasClaim := now.Before(g.usedUp.opens)

@@ -57,10 +57,12 @@ func (g *Group) currentRate(now time.Time) float64 {
 }
 
 // loopInterval returns the time between two calls of loops (Woken and Rest) with which
-// none waits long for a slot, if the program goes on as before. Each slot in use limits
-// it: the time until the slot is free is divided by the calls of loops until then. If,
-// for instance, the 100th call from now needs a slot that is free in 30 minutes, a
-// reserve is 5 calls and the program makes 20 in that time, 75 remain for loops: one in
+// none waits long for a slot, if the program goes on as before. The next calls take the
+// slots in turn. For each slot in use, loopInterval divides the time until the slot is
+// free by the calls that loops can make until then, and the longest result counts.
+//
+// For instance, the 100th call from now needs a slot that is free in 30 minutes. Of these
+// 100 calls, 5 are a reserve and the program makes 20, so that 75 remain for loops: one in
 // 24 seconds. It is at most mostStretch times the interval that uses all of the window.
 func (g *Group) loopInterval(now time.Time) time.Duration {
 	w, programRate, interval := g.spreadOver, g.currentRate(now), g.spreadOver.leastInterval()
@@ -69,10 +71,10 @@ func (g *Group) loopInterval(now time.Time) time.Duration {
 		if ended.IsZero() {
 			continue
 		}
-		ended = times.Earlier(ended, now) // a call that runs is taken as one that ends now
+		ended = times.Earlier(ended, now) // a call that still runs (busy, in the future) is taken as one that ends now
 		untilFree := float64(ended.Add(w.Size).Sub(now))
 		calls := i + 1                                 // up to the one that needs the slot
-		reserve := min(w.Max/reservePart, (calls+1)/2) // at most half of the calls
+		reserve := min(w.Max/reservePart, (calls+1)/2) // at most half of the calls, rounded up
 		ofLoops := float64(calls-reserve) - programRate*untilFree
 		interval = max(interval, time.Duration(untilFree/max(1, ofLoops)))
 	}

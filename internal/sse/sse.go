@@ -342,10 +342,12 @@ func (r *Reader) moveTo(buf, data []byte) {
 	r.keepFields() // they may be in the buffer that is overwritten or given up
 	n := copy(buf, data)
 	m := copy(buf[n:], r.buf[r.pos:r.end])
-	shift := r.pos - n // by which the unread bytes move, and the places up to which they were searched
+	shift := r.pos - n // the unread bytes, and the places where their search goes on, move to the front by so much
 	r.lf.at -= shift
 	r.cr.at -= shift
-	r.buf, r.from, r.to, r.pos, r.end = buf, 0, n, n, n+m
+	r.buf = buf
+	r.from, r.to = 0, n   // the data
+	r.pos, r.end = n, n+m // the unread bytes
 }
 
 // keepFields copies the type and the IDs, which may be in the buffer, before the buffer

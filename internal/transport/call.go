@@ -559,18 +559,19 @@ func (x *exchange) read(ctx context.Context, resp *http.Response) error {
 		err = x.refusal()
 	}
 	tooLarge := errors.Is(err, api.ErrTooLarge)
-	if w.timer.Stop() {
+	if w.timer.Stop() { // the watchdog has not fired, and can be reused
 		w.body = nil
 		x.client.watchdogs.Put(w)
 	} else if success && err != nil && !tooLarge && ctx.Err() == nil {
-		err = errStalled // the watchdog has closed the body
+		err = errStalled // the watchdog has closed the body, which has made the read fail
 	}
 	_ = resp.Body.Close()
-	if !success || err == nil {
+	if !success || err == nil { // err is the error that the platform reports, or nil
 		return err
 	}
-	if tooLarge { // after other errors, x.body is what was read, for WithResponse
-		x.client.keepBuffer(x.body)
+	// The body could not be read. The part that was read stays in x.body, for WithResponse, unless it is too large.
+	if tooLarge {
+		x.client.keepBuffer(x.body) // which is nil, and not kept, if the Content-Length was too large
 		x.body = nil
 	}
 	return x.masked(err)
@@ -801,7 +802,7 @@ func (x *exchange) decodePlain(out any) error {
 // may contain secrets: an error has only the status. https is required, unless the
 // platform itself uses http. The timeout of an attempt applies to this request as well.
 func (x *exchange) followRedirect(ctx context.Context) error {
-	origin, client := x.client.Network()
+	origin, client := x.client.Network() // a new http.Client, of this call alone
 	client.Timeout = x.client.timeout
 	to := x.redirectTo
 	schemeAllowed := to.Scheme == "https" || to.Scheme == "http" && origin.Scheme == "http"
@@ -824,6 +825,7 @@ func (x *exchange) followRedirect(ctx context.Context) error {
 		_ = resp.Body.Close()
 		return x.refuseRedirect(resp.StatusCode, "the request after the redirect was refused")
 	}
+	// The caller gets a copy of the request to the platform, because that of resp has the secret address.
 	resp.Request = unsigned(x.response.Request)
 	// By this response internal/download sees that there was a redirect, whose address may be valid only once.
 	resp.Request.Response = &http.Response{StatusCode: http.StatusTemporaryRedirect}

@@ -229,9 +229,9 @@ func Watch(
 	}
 }
 
-// Wake calls [Watch] in a goroutine, until stop is called, for a loop that polls the profile:
-// changed wakes the loop, and final reports whether a retry must fail like the call that
-// returned err. stop waits for the end of the goroutine, but not longer than wakerEnd.
+// Wake calls [Watch] in a goroutine, until stop is called, for a loop that polls the profile.
+// Watch calls changed, which wakes the loop, and does not retry soon after an error for which
+// final returns true. stop waits for the end of the goroutine, but not longer than wakerEnd.
 func Wake(
 	ctx context.Context, w api.Waker, profile api.Profile, changed func(watched bool),
 	final func(err error) bool, opts []api.CallOption,
