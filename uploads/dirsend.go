@@ -315,7 +315,7 @@ func (d *dir) sendSmall(ctx context.Context, entries []*entry, resend bool) {
 // reason. Otherwise all of them fail.
 func (d *dir) splitRefused(ctx context.Context, entries []*entry, resend bool, err error) {
 	refusal, refused := errors.AsType[*api.Error](err)
-	tooLarge := refused && refusal.Status == http.StatusRequestEntityTooLarge && errors.Is(err, api.ErrLimit)
+	tooLarge := refused && refusal.Status == http.StatusRequestEntityTooLarge // by the platform: a proxy's is ambiguous
 	invalid := refused && errors.Is(err, api.ErrInvalid)
 	switch half := len(entries) / 2; {
 	case half > 0 && (tooLarge || invalid):

@@ -207,10 +207,12 @@ func (f *file) sendStream(ctx context.Context, content *counted) error {
 }
 
 // afterLostStreamResponse returns the result of a stream whose call has failed with cause, but
-// may have been successful. It removes a session that the platform does not store by itself.
+// may have been successful. A session that still waits for content is removed, because a stream
+// cannot be sent again. The result is then unknown all the same: the platform may still be at
+// work on the call.
 func (f *file) afterLostStreamResponse(ctx context.Context, cause error, sentAll bool) error {
 	if ctx.Err() != nil {
-		if !sentAll { // else the platform may be storing it
+		if !sentAll { // else the platform may be storing the file
 			f.discardSession(ctx)
 		}
 		return f.unknownResult(cause)
@@ -220,7 +222,7 @@ func (f *file) afterLostStreamResponse(ctx context.Context, cause error, sentAll
 		return f.awaitEnd(ctx)
 	}
 	result := f.unknownResult(cause, readErr)
-	if readErr == nil { // the upload accepts content, but a stream is sent once
+	if readErr == nil { // the session still waits for content
 		f.discardSession(ctx)
 	}
 	return result
