@@ -182,8 +182,10 @@ func (w *Walk) Events(ctx context.Context) iter.Seq2[*Event, error] {
 			yield(nil, w.err)
 			return
 		}
+		// The progress shows which page repeats an earlier one. It is kept only after a pause within the slice, which
+		// follows a whole page: after any other loop, the page that it was reading is rightly read again.
 		continuesSlice := w.paused && w.state.At != ""
-		if !continuesSlice { // else a page is compared with those that the previous loop has read
+		if !continuesSlice {
 			w.progress = new(page.Progress)
 		}
 		w.pagesLeft, w.paused = w.pauseAfter, false
@@ -442,10 +444,10 @@ func (w *Walk) advance(next string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.state.At, w.requested = next, next           // requested is for cursorRefused
-	w.state.Passed = slices.Clone(w.expectedAgain) // delivered events that come again on this or a later page
+	w.state.Passed = slices.Clone(w.expectedAgain) // the delivered events that the page at next, or a later one, repeats
 	if next == noPage {
-		w.refusals, w.unshrinkable = 0, 0 // they count until a slice has ended
-		hasNextSlice := w.state.Rest.nextSlice(w.seen.count)
+		w.refusals, w.unshrinkable = 0, 0                    // they count until a slice has ended
+		hasNextSlice := w.state.Rest.nextSlice(w.seen.count) // wider if this one had few events
 		w.state.Done = !hasNextSlice
 	}
 }

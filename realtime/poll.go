@@ -114,7 +114,7 @@ func (s *Subscription) findStart(ctx context.Context) (socketOpen bool, stateCtx
 	if noSocketYet {
 		err = s.pollForStart(beforeFirstSocket)
 	}
-	socketHasOpened := beforeFirstSocket.Err() != nil // which has canceled the polls: err is the result of that
+	socketHasOpened := beforeFirstSocket.Err() != nil // which has canceled the polls: their error does not count
 	switch {
 	case ctx.Err() != nil:
 		return false, nil, ctx.Err()
@@ -122,8 +122,8 @@ func (s *Subscription) findStart(ctx context.Context) (socketOpen bool, stateCtx
 		return false, nil, err
 	}
 	if s.polled.cursor != "" { // of a poll or a Position
-		// This is the state before the first socket. If one has opened since, the context is canceled
-		// already, and keepPolling sweeps at once.
+		// A socket does not report the changes between the cursor and its opening. So the result is the state
+		// before the first socket, even if one is open: its context is then canceled, and keepPolling sweeps at once.
 		return false, beforeFirstSocket, nil
 	}
 	s.startAtServerTime()
@@ -257,7 +257,8 @@ func (s *Subscription) pollUntilSocket(ctx, stateCtx context.Context) error {
 		}
 	}
 	var answer api.Response
-	for r, err := range s.s.polls.Watch(ratelimit.With(stateCtx, &s.loop), s.profile, s.watchOptions(), s.optionsWith(&answer)...) {
+	pollCtx := ratelimit.With(stateCtx, &s.loop) // the rate limit counts the polls as calls of this loop
+	for r, err := range s.s.polls.Watch(pollCtx, s.profile, s.watchOptions(), s.optionsWith(&answer)...) {
 		if err != nil {
 			if stateCtx.Err() != nil {
 				return ctx.Err()
@@ -267,7 +268,7 @@ func (s *Subscription) pollUntilSocket(ctx, stateCtx context.Context) error {
 		s.pollSucceeded(answer.Header)
 		s.deliverReport(r)
 		sweepIsDue := time.Since(s.polled.lastSweep) >= s.o.Sweep
-		if sweepIsDue { // this poll counts as the sweep
+		if sweepIsDue { // Watch sweeps by itself (see watchOptions), so only the status is due, as after each sweep
 			s.polled.lastSweep = time.Now()
 			s.reportStatus()
 		}
@@ -326,11 +327,13 @@ func (s *Subscription) correctStart(ctx context.Context, r *activity.Report) (*a
 }
 
 // trueStart returns when a subscription has started, by the clock that dates activity: the
-// present time of that clock less the age of the subscription. Example: the assumed start is
-// 12:00:30. Ten seconds later it is 12:00:20 by the clock of activity. So the true start is
-// 12:00:10. NowOfActivity is zero if it is not known; the Date headers have a present time, too.
-// Of two values for the present time, or for the age, the one with the earlier start counts:
-// a start that is too early only repeats changes.
+// present time of that clock less the age of the subscription. Example: the subscription has
+// assumed that it starts at 12:00:30 (s.polled.unconfirmed). When it is ten seconds old, the
+// clock of activity shows 12:00:20. So the true start is 12:00:10.
+//
+// Two clocks give the present time: that of activity (nowOfActivity, zero if it is not known)
+// and that of the Date headers. The earlier time counts. The local clock and the Date headers
+// give the age. The greater age counts. A start that is too early only repeats changes.
 func (s *Subscription) trueStart(nowOfActivity time.Time) time.Time {
 	now := s.clock.Earliest() // by the Date headers
 	assumed := s.polled.unconfirmed

@@ -300,7 +300,7 @@ func (j *Journal) lastPosition() (last position, found bool, err error) {
 			return position{}, false, fmt.Errorf("checkpoint %q in %s: %w", name, j.dir, err)
 		}
 		found = true
-		if at.Size > last.Size { // then it has at least as many rows
+		if at.Size > last.Size { // then it is later, because the file only grows
 			last = at
 		}
 	}
