@@ -550,17 +550,18 @@ func (s *Source) exchange(ctx context.Context, r *lockedRecord) error {
 }
 
 // noteFailure changes the record after a refresh that has failed with err. R.Refresh still
-// says that the refresh is pending. If the outcome is known, R.Refresh becomes what follows from
-// before, the history before the refresh. If the response was lost, it is not known whether the
-// server has used the refresh token: then noteFailure changes nothing and returns false.
-func (r *record) noteFailure(before refreshHistory, err error, notSent bool) (outcomeIsKnown bool) {
+// says that the refresh is pending. If the outcome is known, noteFailure sets R.Refresh to
+// historyBefore, the history before the refresh, with this outcome. If the response was lost, it is
+// not known whether the server has used the refresh token: then noteFailure changes nothing and
+// returns false.
+func (r *record) noteFailure(historyBefore refreshHistory, err error, notSent bool) (outcomeIsKnown bool) {
 	refusal, refused := errors.AsType[*Error](err)
 	clientIsUnknown := refused && unknownClient(refusal)
 	sessionHasEnded := clientIsUnknown || refused && refusal.Code == CodeInvalidGrant
 	unusable, isUnusable := errors.AsType[*unusableError](err)
 	switch {
 	case sessionHasEnded:
-		r.Refresh = before
+		r.Refresh = historyBefore
 		r.Refresh.Dead = true
 		if clientIsUnknown && r.Client.ID == r.Token.ClientID {
 			r.Client = clientRecord{} // the next Login registers the program again
@@ -573,9 +574,9 @@ func (r *record) noteFailure(before refreshHistory, err error, notSent bool) (ou
 			next.RefreshToken = stored{unusable.refresh}
 		}
 		sameRefreshToken := next.RefreshToken == r.Token.RefreshToken
-		r.Refresh, r.Token = before.succeeded(sameRefreshToken), &next
+		r.Refresh, r.Token = historyBefore.succeeded(sameRefreshToken), &next
 	case notSent || refusesRefresh(err): // the refresh token was not used
-		r.Refresh = before
+		r.Refresh = historyBefore
 	default:
 		return false
 	}
