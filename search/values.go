@@ -101,7 +101,7 @@ func (s *Service) AllValues(
 		}
 		v, err := s.Metadata(ctx, workspace, text, &at, opts...)
 		if err == nil {
-			v.endAtTotal(at) // the server may say of every page that more follow
+			v.endAtTotal(at)
 		}
 		return v, err
 	}
@@ -111,7 +111,8 @@ func (s *Service) AllValues(
 	return hits.All(ctx, opts)
 }
 
-// endAtTotal makes an empty page at the end of the list the last one.
+// endAtTotal sets HasMore to false on an empty page that reaches the Total, because the server
+// may say of every page that more follow.
 func (v *Values) endAtTotal(at ValuesOptions) {
 	p := v.Pagination
 	if p == nil || p.Total == 0 || len(v.Hits) > 0 { // a total of 0 means that the response has none

@@ -245,9 +245,10 @@ func (f forms) inOrder() []Form {
 }
 
 // visit makes the calls of a subject in their forms. Only the first maxFormsOf subjects
-// of a kind get all forms, the others the first one. The form of a next page, which is the
-// last one, is left out if the page before has given no cursor. A list without cursors is always
-// asked for its next page, since an offset needs nothing of the page before.
+// of a kind get all forms, the others the first one. FormNext is the last form. In a list with
+// cursors, the call for the page before stores its cursor in next; without one, FormNext is left
+// out. A list without cursors is always asked for its next page, since an offset needs nothing of
+// the page before.
 func visit[S any](w *walk, kind string, rows []callRow[S], s S) {
 	w.rec.group++ // the exchanges of one subject have one group
 	inAllForms := w.forms[kind] < maxFormsOf

@@ -99,8 +99,8 @@ var (
 	blobType = reflect.TypeFor[*blob.Blob]()
 )
 
-// basic returns a value of each type that the interfaces of every graph may hold: those of
-// JSON and of short lists, times, and contents.
+// basic returns a value of each type that an interface value may hold in any graph: the types
+// of JSON values, integers, lists of strings, times, and contents.
 func basic() []any {
 	return []any{
 		false, 0, int64(0), uint64(0), 0.0, "", []any(nil), map[string]any(nil), []string(nil),

@@ -122,7 +122,8 @@ func (h *Handlers) listFolder(c *wire.Call) (wire.Object, error) {
 		}
 		found = h.ChildrenOf(store.Owner, folder.ID)
 	}
-	return h.nodePage(c, store, q, found, "list "+store.Profile+" "+wire.Plain(parent))
+	about := "list " + store.Profile + " " + wire.Plain(parent) // cursors of other lists are refused
+	return h.nodePage(c, store, q, found, about)
 }
 
 // ChildrenOf lists the direct children of a folder.

@@ -46,9 +46,9 @@ func (t nextState) Do() {
 	}
 }
 
-// assemble makes the chunks one content and checks its CRC. The file of a File Share is
-// replaced at once. An upload to a folder is stored after a delay; one without a folder is
-// complete, and its content waits for a later call.
+// assemble joins the chunks to one content and checks its CRC. The file of a File Share is
+// replaced at once. An upload to a folder is stored after a delay. One without a folder is
+// complete: it keeps its chunks, which a later call for its content joins again (uploaded).
 func (h *Handlers) assemble(u *upload) {
 	whole, err := h.joinChunks(u)
 	if err != nil {
