@@ -166,8 +166,9 @@ func (b *budget) record(c processCalls, now time.Time) {
 	}
 }
 
-// setRunning sets the number of running calls of a process, from now on. By c.revision, that of the budget
-// before this write, refine recognizes what was set.
+// setRunning sets the number of running calls of a process, from now on. It records which write sets
+// that, by the revision of the budget before the write (c.revision). If two records have the same number
+// from the same write, refine takes the earlier one of their times.
 func (b *budget) setRunning(c processCalls, calls int, now time.Time) {
 	b.running = slices.DeleteFunc(b.running, func(r runningCalls) bool { return r.process == c.process })
 	if calls > 0 {

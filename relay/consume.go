@@ -350,11 +350,12 @@ func (d delivery) confirm(ctx context.Context) error {
 // gives the messages back, except in their last try: with another delivery, a message would become a dead
 // letter that was not handled.
 //
-// Messages of a batch are handled together until their last two tries, in which they are
-// handled one by one. If the handling of a message ends the program, those after it have lost
-// this try. So the last try has the order of the batch, and the one before it the reverse order:
-// in one of the two, each other message comes first. For example, if the second of three messages
-// ends the program, the third is handled in the last but one try, and the first in the last try.
+// Messages of a batch are handled together, except in their last two tries: in these they are
+// handled one by one, because the handling of one message may end the program. The messages after
+// it are then not handled in this try. So the last try has the order of the batch, and the one before
+// it the reverse order: each other message comes before the harmful one in one of the two. If that is
+// the second of three messages, the last but one try handles the third, and the last try the first.
+// The first try handles all together, even if it is one of the last two because Tries is 1 or 2.
 func (c *consumer[T]) deliver(ctx context.Context, from *durable, all []jetstream.Msg) {
 	stop := from.keepInProgress(ctx, all)
 	defer stop()
@@ -367,10 +368,10 @@ func (c *consumer[T]) deliver(ctx context.Context, from *durable, all []jetstrea
 		if !mustHandle {
 			continue
 		}
-		isAlone := len(all) == 1                          // it is handled alone in any case
-		isEarlyTry := h.try() == 1 || h.try() < c.Tries-1 // the first one even if Tries is 1 or 2
+		isAlone := len(all) == 1 // it is handled alone in any case
+		isFirstTry, isBeforeLastTwo := h.try() == 1, h.try() < c.Tries-1
 		switch {
-		case isAlone || isEarlyTry:
+		case isAlone || isFirstTry || isBeforeLastTwo:
 			together = append(together, h)
 		case h.try() < c.Tries:
 			lastButOne = append(lastButOne, h)

@@ -325,8 +325,9 @@ func (r *replica) writeList(ctx context.Context) (kvLedger, error) {
 	if err != nil {
 		return l, err
 	}
-	value := packList(slices.Sorted(maps.Keys(r.profiles))) // not of r.lists, to which release may add meanwhile
-	most := r.JetStream.Conn().MaxPayload() - 1024          // the headers take less
+	// The map r.lists has this list too, but must not be read here: release may write other lists to it meanwhile.
+	value := packList(slices.Sorted(maps.Keys(r.profiles)))
+	most := r.JetStream.Conn().MaxPayload() - 1024 // the headers take less
 	if most > 0 && int64(len(value)) > most {
 		const rule = "must fit into a message of the NATS server: raise its max_payload, or divide them"
 		return l, &api.InputError{Op: opRun, Field: "Follower.Profiles", Rule: rule, Got: strconv.Itoa(len(r.profiles))}

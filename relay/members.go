@@ -273,8 +273,10 @@ func (m *member) refresh(ctx context.Context, key string) {
 
 // apply records an entry of the ledger, a view or a heartbeat, if it is newer than the known one of its
 // key. Then it wakes adopt with m.changed, except after a renewal, which does not change the members.
-// Nil means that the watch has delivered all entries: only then does the replica write heartbeats and
-// look at the members.
+//
+// The watch begins with the entries that exist, and calls apply with nil after the last of them. From
+// then on all members are known: the replica may write heartbeats, the first one now (m.due), and apply
+// wakes adopt.
 func (m *member) apply(e *ledgerEntry) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -288,7 +290,7 @@ func (m *member) apply(e *ledgerEntry) {
 		signal(m.due)
 	case e.key == m.viewKey():
 		isNew := e.revision > m.viewAt
-		if isNew { // refresh can pass a known view, after a conflict: that only wakes adopt
+		if isNew { // else it is known: after a conflict, refresh and the watch both deliver it
 			m.setView(e)
 		}
 	default:

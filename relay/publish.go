@@ -449,17 +449,21 @@ func (p *publisher) send(ctx context.Context, batch []message) (done int, err er
 
 // adjust prepares the next call of send by the result of a batch: its size, how many of its messages are
 // stored, and its error. If it sets p.known to nil, prepare reads again which messages are stored. It
-// returns the error, or nil if send is to be called again without a pause. The error of a single message
-// that is refused is returned: there is nothing to divide.
+// returns the error, or nil if send is to be called again without a pause.
+//
+// If the stream refuses a batch, the reason may be one message that is too large or in the stream already.
+// So the next batch is half as long; of a single message, the error is returned. A conflict is no reason
+// to send less: it means that the epoch may have changed, which store verifies.
 func (p *publisher) adjust(size, stored int, err error) error {
 	isResponse := codeOf(err) != 0 // the stream has responded, with an error
 	isRefused := isResponse && !conflicts(err) || errors.Is(err, nats.ErrMaxPayload)
 	switch {
 	case err == nil:
 		p.size = min(2*p.size, maxBatch)
-	case isRefused && size > 1: // a message does not fit, or is a duplicate: the next batch is half of this one
+	case isRefused && size > 1:
 		p.size, err = size/2, nil
-		if stored == 0 { // the first message may be a duplicate
+		// If some are stored, the next batch begins with the refused message. If that is refused again, stored is 0.
+		if stored == 0 { // a message may be in the stream already
 			p.known = nil
 		}
 	case !isRefused: // without a response or after a conflict, messages may be stored, now or later
@@ -643,7 +647,7 @@ func (p *publisher) sendFast(ctx context.Context, batch []message) (done int, er
 		}
 	}
 	done, err = p.waitForResult(ctx, prefix)
-	return min(done, len(batch)), err
+	return min(done, len(batch)), err // not more than were sent, whatever the server says
 }
 
 // waitForResult waits for the result of a fast batch, whose replies have the prefix.
