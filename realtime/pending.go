@@ -327,10 +327,10 @@ func (p *pending) requeue(delivered, rest []*Change) {
 		p.requeueChange(c)
 	}
 	p.waiting = append(p.waiting, later...)
-	if p.resync { // one of the rest or of the later changes, or a new one, because the queue became full
+	if p.resync { // a Resync was in rest or in later, or add has made one because the queue became full
 		p.waiting = slices.DeleteFunc(p.waiting, func(c *Change) bool { return c.Entry == nil && c.Resync == nil })
 		clear(p.fields)
-		p.events, p.bytes = 0, 0 // they count changes of the socket, of which none is left
+		p.events, p.bytes = 0, 0 // neither counts what is left: the Resync, and events of the log
 	}
 }
 

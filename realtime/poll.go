@@ -29,7 +29,7 @@ type polled struct {
 	seen              map[activity.Field]api.Time // the latest of each field, within the lookback of a sweep
 	lastSweep         time.Time
 	unconfirmed       start           // the start, if it is the Date of a response, until a sweep confirms it
-	phase             float64         // of the first sweep in its round, 0 to 1; 0 if the start is not the server's time
+	phase             float64         // place of the first sweep in its round, 0 to 1; 0 unless startAtServerTime sets it
 	nextIsSecond      bool            // the next sweep is the second one, after a first one that has a phase
 	beforeFirstSocket context.Context // canceled when a socket opens for the first time, or ctx is done
 }
@@ -293,8 +293,9 @@ func (s *Subscription) sweep(ctx context.Context) error {
 	}
 	s.deliverReport(r)
 	s.polled.lastSweep, s.polled.unconfirmed = time.Now(), (start{})
-	isFirst := confirmsStart
-	hasPhase := s.polled.phase > 0 // it is 0 unless the start is the server's time
+	// Only a subscription that has started at the server's time has a phase: a place of its first sweep in the long
+	// round of first sweeps. The second sweep then follows a whole long round after the first one: see sweepInterval.
+	isFirst, hasPhase := confirmsStart, s.polled.phase > 0
 	s.polled.nextIsSecond = isFirst && hasPhase
 	s.reportStatus()
 	return nil

@@ -93,20 +93,23 @@ func (s *shared) nextPhase() float64 {
 }
 
 // interval returns the time between two polls of a subscription without a socket, for
-// [Status.Interval]: 0 if it polls as fast as it wants. The polls of all subscriptions
-// share one rate: one poll in each `every`.
+// [Status.Interval]: 0 if it is at rest and polls as fast as it wants. The polls of all
+// subscriptions share one rate: one poll in each `every`.
 //
-// Without woken subscriptions all have equal shares. Those that a change has woken poll
-// before those at rest, as [ratelimit.Class] says, but the interval differs from that of
-// equal shares by [ratelimit.Patience] at most.
+// If all are at rest, they have equal shares. Those that changes have woken go before those
+// at rest, as [ratelimit.Class] says, but not by more than [ratelimit.Patience]: compared with
+// equal shares, that is the most by which the interval of those at rest is longer, and that of
+// the woken ones shorter.
 //
-// Of 100 subscriptions, with one poll in 4 seconds, each has an interval of 400 seconds. If
-// 60 of them are woken, they share three quarters of the polls: 320 seconds. The 40 at rest
-// share a quarter, which is 640 seconds, but 200 seconds above 400 are the most.
+// Example: 100 subscriptions have one poll in 4 seconds. In equal shares, the interval of each
+// is 400 seconds. If 60 of them are woken, they share three quarters of the polls: 320 seconds.
+// The 40 at rest share a quarter. That is 640 seconds, which Patience limits to 400 + 200.
 func (s *shared) interval(loop *ratelimit.Loop) time.Duration {
 	own := loop.State()
 	every := max(own.Every, pollEvery)
-	if own.Class != ratelimit.Woken && own.Waited < every { // the rate limit hardly delays its polls
+	// At rest, a poll lasts until a change: if the latest one waited for less than `every`, the rate limit hardly
+	// matters. Polls of a woken subscription find changes at once, so that the rate limit always sets their interval.
+	if own.Class != ratelimit.Woken && own.Waited < every {
 		return 0
 	}
 	s.mu.Lock()
