@@ -80,10 +80,11 @@ func (r *rest) covered(s seen) int64 {
 }
 
 // chooseOrder chooses whether the slices of the rest, which is what a pass has still to
-// search, go up from Low or down from High: in the order in which the server has listed
-// events before it refused to read on. The first slices then find events that were just
-// delivered, and are still remembered as duplicates. That only saves deliveries; either order
-// is complete. Without an event inside the rest, the order stays as it is.
+// search, go up from Low or down from High: up if the server has listed older events first
+// before it refused to read on, else down. So the first slices find these events again while
+// the walk still remembers their IDs, as it has just delivered them: they are not delivered
+// twice. That only saves deliveries; either order is complete. Without an event inside the
+// rest, the order stays as it is.
 func (r *rest) chooseOrder(s seen) {
 	isInside := s.oldest > r.Low && s.oldest < r.High
 	if !isInside {
@@ -91,8 +92,8 @@ func (r *rest) chooseOrder(s seen) {
 	}
 	r.Up = s.last > s.first
 	hasBegin := r.Low > 0
-	if r.Up && !hasBegin { // else the slices would go up from 1970: what is older is searched after them
-		r.Older, r.Low = s.oldest-1, s.oldest
+	if r.Up && !hasBegin { // slices must not go up from 1970: they begin at the oldest listed event
+		r.Older, r.Low = s.oldest-1, s.oldest // events older than that are searched after the slices
 	}
 }
 

@@ -66,13 +66,13 @@ type cursorState struct {
 	Rest    rest      `json:"rest,omitzero"`    // what is left to search, after a refused cursor
 	Done    bool      `json:"done,omitzero"`
 
-	// A pass that continues a finished one begins at From, before the end of the
-	// finished one, and skips Tail. Last becomes the Tail of the next pass. If the finished
-	// one has ended in the future, by a wrong clock, it begins before Newest.
-	From   time.Time `json:"from,omitzero"`
-	Tail   hashes    `json:"tail,omitempty"`
-	Last   hashes    `json:"last,omitempty"`
-	Newest time.Time `json:"newest,omitzero"` // creation of the newest event, also of the passes before
+	// A pass collects in Last the events that were created shortly before its end. A pass that
+	// continues it begins before that end, finds these events again, and skips them: the Last
+	// of the finished pass is the Tail of the new one.
+	From   time.Time `json:"from,omitzero"`   // where a pass begins that continues another; else zero
+	Tail   hashes    `json:"tail,omitempty"`  // events from From on that the finished pass has delivered
+	Last   hashes    `json:"last,omitempty"`  // events of this pass, for the one that continues it
+	Newest time.Time `json:"newest,omitzero"` // creation of the newest event of all passes: see correctFrom
 }
 
 // resumeOverlap is the greatest delay with which an event may become visible and still be
@@ -148,12 +148,13 @@ func (q Query) decodeCursor(cursor string) (cursorState, error) {
 	if saved.Query != fresh.Query {
 		return cursorState{}, refuse("must come from a walk of the same query")
 	}
-	canContinue := saved.Done && !saved.Max.IsZero() // without a Max the query ends by itself, and has no later events
+	// A query with CreatedMax or ParentEventID has its own end, and its passes have no Max: no later events follow.
+	canContinue := saved.Done && !saved.Max.IsZero()
 	if !canContinue {
 		return saved, nil
 	}
 	// The new walk starts before the end of the finished one, because events may have become visible late. It
-	// leaves out what the finished one has delivered from there on.
+	// leaves out (Tail) what the finished one has delivered from there on (its Last).
 	fresh.From, fresh.Tail, fresh.Newest = saved.Max.Add(-resumeOverlap), saved.Last, saved.Newest
 	return fresh, nil
 }
