@@ -241,15 +241,15 @@ func (c *converter) required(dec *jsontext.Decoder, t reflect.Type) bool {
 	kind, _ := dec.StackIndex(depth)
 	isElement := kind == '['
 	switch {
-	case isElement: // required if its list is, whose type is a slice of t
-		depthOfList := depth - 1
-		return isContainer(t) && c.isPayload(dec, depthOfList, reflect.SliceOf(t))
+	case isElement: // an object or list in a list: required if that list is
+		list, depthOfObject := reflect.SliceOf(t), depth-1 // the object is the one that has the list as a member
+		return isContainer(t) && c.isPayload(dec, depthOfObject, list)
 	case isContainer(t):
 		return c.isPayload(dec, depth, t)
 	case !enclosing.IsValid(): // a member of a map
 		return false
 	}
-	field := fieldOf(enclosing.Type(), dec.StackPointer().LastToken())
+	field := fieldOf(enclosing.Type(), dec.StackPointer().LastToken()) // its Go name says what the member is
 	return slices.Contains([]string{"ID", "HasMore", "NextCursor", "Cursor", "NextOffset"}, field)
 }
 

@@ -365,14 +365,16 @@ func (s *sender) RoundTrip(req *http.Request) (*http.Response, error) {
 	}
 	req.Host = req.URL.Host // empty until now, because http.Client would copy the URL
 	began := time.Now()
-	// The sum of the waits that servers have required, requiredWaits, must not exceed MaxWait. It includes the last
-	// Retry-After (planWait) before Acquire waits for that. So only a longer wait adds to it, by the difference.
+	// The waits that servers require must not exceed MaxWait in total (requiredWaits). planWait has added the last
+	// Retry-After to the total, but Acquire waits for it only now. So that it counts once, it is subtracted from the
+	// total to limit Acquire, and from the time that Acquire has taken. The random delay of up to jitter that the
+	// group adds to a Retry-After does not count: it is added to the limit, and subtracted from that time.
 	lastRetryAfter := x.retryAfter
 	x.retryAfter = 0
 	maxWait := x.options.MaxWait // negative means without a limit
 	if maxWait >= 0 {
 		earlierWaits := x.requiredWaits - lastRetryAfter
-		maxWait = max(0, maxWait-earlierWaits) + jitter // the delay that Acquire may add after a Retry-After
+		maxWait = max(0, maxWait-earlierWaits) + jitter
 	}
 	var report ratelimit.Waiting
 	if len(x.client.cfg.Hooks) != 0 || x.client.cfg.Logger != nil {
@@ -383,7 +385,7 @@ func (s *sender) RoundTrip(req *http.Request) (*http.Response, error) {
 		return nil, refuse(req, err)
 	}
 	if slot.Ordered { // after a Retry-After of this call or of another one
-		ordered := time.Since(began) - jitter // without that delay
+		ordered := time.Since(began) - jitter
 		x.requiredWaits += max(0, ordered-lastRetryAfter)
 	}
 	resp, err := s.sendInSlot(slot, x, req)
