@@ -113,8 +113,8 @@ type IntentListOptions struct {
 }
 
 // List returns one page of the user's intents in a workspace, without their messages.
-// Only an empty page ends the list: after any other, even one without a cursor, there may
-// be more.
+// Only an empty page ends the list. After any other there may be more: pass its cursor or,
+// if it has none, the cursor of this call again.
 //
 // Errors: [api.ErrNotFound] if the workspace does not exist; [api.ErrForbidden] without
 // access to it; [api.ErrInvalid] if the cursor is not valid.

@@ -113,8 +113,8 @@ func optionList() []fs.Option {
 	}, {
 		Name: "chunk_size", Advanced: true, Default: defaultChunk,
 		Help: "Size of a chunk, at least 1 MiB.\n\nChunks are larger if the file would need too many. " +
-			"Each transfer holds upload_concurrency of them in memory, unless rclone copies a file of " +
-			"--multi-thread-cutoff or more with --ignore-checksum. The default is 32 MiB then.",
+			"Each transfer holds upload_concurrency chunks in memory. With --ignore-checksum, a copy of a file " +
+			"of --multi-thread-cutoff or more holds none, and the default size of its chunks is 32 MiB.",
 	}, {
 		Name: "upload_concurrency", Advanced: true, Default: 3,
 		Help: "Chunks of a file that are uploaded at a time. The platform allows 3.",

@@ -276,7 +276,7 @@ func (h *extractor) jobs(c *wire.Call, id string) (wire.Object, error) {
 		{"intelligence", nil},
 		{"summarize", nil},
 		{"upsert_file", nil},
-	}}}, c.Check.Err() // an error for a wrong level of detail
+	}}}, c.Check.Err() // recorded before, if the call names two levels of detail
 }
 
 // Tasks returns a task of each kind.

@@ -571,7 +571,9 @@ func ServeVersion(c *wire.Call, n *Node, v Version) (wire.Object, error) {
 	w.header.Set("Content-Type", cmp.Or(n.MimeType, "application/octet-stream"))
 	w.header.Set("Content-Disposition", mime.FormatMediaType("attachment", map[string]string{"filename": n.Name}))
 	w.header.Set("Etag", `"`+v.ID+`"`)
-	http.ServeContent(w, request, "", v.Created, unread{body}) // sets status and header, reads nothing
+	// ServeContent sets the status and the header of w. Its seeks move body to the start of the range, but unread lets
+	// it read nothing: so the reply can send the range from body.
+	http.ServeContent(w, request, "", v.Created, unread{body})
 	if w.status == http.StatusRequestedRangeNotSatisfiable {
 		refusal := wire.Refuse(w.status, codeRange, "The file has no such range.")
 		refusal.Header = http.Header{"Content-Range": {w.header.Get("Content-Range")}}
