@@ -163,7 +163,8 @@ func importAccount(ctx context.Context, a relay.Accounts, d *json.Decoder) (isNe
 	return false, err
 }
 
-// listAccounts writes a table of the accounts whose records can be read, and returns the errors of the others.
+// listAccounts writes a table of the accounts whose records and states can be read, and returns the
+// errors of the others.
 func listAccounts(ctx context.Context, a relay.Accounts, stdout io.Writer) error {
 	table := tabwriter.NewWriter(stdout, 0, 0, 2, ' ', 0)
 	_, _ = fmt.Fprintln(table, "ACCOUNT\tSTATE\tSINCE\tPROFILES\tREPLICA\tREASON") // Flush returns the error
@@ -178,7 +179,8 @@ func listAccounts(ctx context.Context, a relay.Accounts, stdout io.Writer) error
 			continue
 		}
 		if err != nil {
-			return err
+			unreadable = errors.Join(unreadable, err)
+			continue
 		}
 		since := ""
 		if !s.Since.IsZero() {

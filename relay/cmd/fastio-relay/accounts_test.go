@@ -99,11 +99,18 @@ func TestAccountsCommand(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer nc.Close()
-	if _, err := nc.Request("$KV.fastio-relay.account.torn", []byte("{"), natsStart); err != nil {
-		t.Fatal(err)
+	for _, key := range []string{"account.torn", "account-status.other"} {
+		if _, err := nc.Request("$KV.fastio-relay."+key, []byte("{"), natsStart); err != nil {
+			t.Fatal(err)
+		}
 	}
-	if out, err := run("", "list"); err == nil || !strings.Contains(err.Error(), "torn") || !strings.Contains(out, "acme") {
-		t.Errorf("the accounts beside one that cannot be read are\n%s%v", out, err)
+	out, err := run("", "list")
+	if err == nil || !strings.Contains(err.Error(), "torn") || !strings.Contains(err.Error(), `the status of account "other"`) ||
+		!strings.Contains(out, "acme") {
+		t.Errorf("the accounts beside two that cannot be read are\n%s%v", out, err)
+	}
+	if _, err := nc.Request("$KV.fastio-relay.account-status.other", []byte("{}"), natsStart); err != nil {
+		t.Fatal(err)
 	}
 	do("", "remove", "torn")
 	do("", "remove", "acme")
