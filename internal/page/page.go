@@ -25,7 +25,8 @@ var (
 	ErrNoCursor = fmt.Errorf("%w: it sent no cursor", api.ErrNoProgress)
 )
 
-// ErrEnd is what a page that repeats the one before means where it is the end.
+// ErrEnd is returned by Repeated of a [List] if a page repeats the one before because that was
+// the last. Read then ends the list without an error.
 var ErrEnd = errors.New("the page has been read")
 
 // Next returns the cursor of the next page, "" after the last.
@@ -214,9 +215,10 @@ func (r *reader[P, T]) wait() {
 	}
 }
 
-// fetchNext fetches the next page. An error of the page itself is in the result. If the page
-// is valid, but its cursor shows that the pages repeat, or too many pages had no new row, that
-// is the error of the next call (nextErr).
+// fetchNext fetches the next page. An error of the page itself is in the result. If the page has
+// the rows of the one before, Repeated decides what that means: its error, or ErrEnd, is in the
+// result too. If the page is valid, but the cursors repeat (ErrRepeated), or too many pages had
+// no new row, that is the error of the next call (nextErr).
 func (r *reader[P, T]) fetchNext() (got result[P]) {
 	if r.nextErr != nil {
 		return result[P]{err: r.nextErr}

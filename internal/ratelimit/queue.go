@@ -128,26 +128,27 @@ func (w *caller) send(o opening) {
 }
 
 // expectBehind sends each caller behind the first one the expected start of its call, once.
-// This cannot wait until a caller is the first, because several can start at the same moment. O
-// is the opening of the first caller. If that waits for a Retry-After (refused), so do the callers
-// that start at the same time; later callers wait for a window. Callers of loops whose starts
-// are spread over a window get no expected start.
+// It does not wait until a caller becomes the first: a call that starts together with the one
+// before it never waits as the first. O is the opening of the first caller. If that waits for a
+// Retry-After (refused), so do the callers that start at the same time; later callers wait for
+// a window. Callers of loops whose starts are spread over a window get no expected start.
 func (g *Group) expectBehind(o opening, now time.Time) {
-	if !o.at.Before(busy) { // unknown while a running call holds the slot
+	if !o.at.Before(busy) { // the first caller needs the slot of a call that still runs: its start is not known
 		return
 	}
-	before := 0 // callers of the classes before
+	before := 0 // callers of more urgent classes, which start earlier
 	for class, callers := range g.waiting {
 		if Class(class) != Program && g.spreadOver != nil {
 			return
 		}
-		known := len(callers) // the callers behind these have asked since the last time
-		for known > 0 && callers[known-1].expected.IsZero() {
-			known--
+		informed := len(callers) // callers that have their expected start; those behind them have asked since then
+		for informed > 0 && callers[informed-1].expected.IsZero() {
+			informed--
 		}
-		for i, w := range callers[known:] {
-			at := g.expectedStart(before+known+i, o.at, now)
-			w.send(opening{at: at, refused: o.refused && at.Equal(o.at)})
+		for i := informed; i < len(callers); i++ {
+			inFront := before + i // callers in front of this one, in all classes
+			at := g.expectedStart(inFront, o.at, now)
+			callers[i].send(opening{at: at, refused: o.refused && at.Equal(o.at)})
 		}
 		before += len(callers)
 	}

@@ -107,7 +107,7 @@ func New(windows ...api.RateWindow) *Group {
 		if w.Size >= longWindow {
 			g.spreadOver = w
 		}
-		if len(windows) > 1 { // one alone has the rules of a shorter window: see recordFull
+		if len(windows) > 1 { // else no shorter window limits its calls, and recordFull must reduce its share
 			g.longest = w
 		}
 	}
@@ -308,9 +308,9 @@ func (g *Group) Release(c Call) {
 	}
 }
 
-// Close keeps calls from starting before until, the end of a Retry-After. If the window with
-// the given limit is shared with other clients, a random delay is added, so that they do not
-// start together.
+// Close keeps calls from starting before until, the end of a Retry-After. Waits that are now
+// longer than their callers allow end at once. If the window with the given limit is shared
+// with other clients, a random delay is added, so that they do not start together.
 func (g *Group) Close(until time.Time, limit int) {
 	g.mu.Lock()
 	defer g.mu.Unlock()

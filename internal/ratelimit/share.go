@@ -134,13 +134,14 @@ func (w *window) randomDelay() time.Duration {
 // shareAllows returns when call n may start so that no more than share own calls are in
 // a window. Share may have a fraction: with a share of 2.5, a call starts 2/2.5 of a
 // window after the end of the second call before it, and with a share of 0.5 two windows
-// after the end of the call before it. It returns the zero time if fewer calls were made,
-// and a time later than busy if the call from whose end it counts still runs.
+// after the end of the call before it. It returns the zero time if fewer calls were made.
+// If the call from whose end it counts still runs, its slot has the time busy, which stands
+// for an unknown end, and the result is even later.
 func (w *window) shareAllows(n uint64) time.Time {
 	callsBack, counted := max(1, int(w.share)), 0 // callsBack is 2 for a share of 2.5
 	for i := range min(n, uint64(len(w.slots))) {
 		ended := *w.slot(n - 1 - i)
-		if !ended.IsZero() {
+		if !ended.IsZero() { // else the slot is free: the server does not count the call, as after a rejection
 			counted++
 		}
 		if counted >= callsBack {

@@ -188,10 +188,10 @@ func (w *watcher) isHTTP1(conn net.Conn) bool {
 
 // classify returns an error of the network with what it proves about the request:
 // whether no byte of it was sent (unsent), and whether the connection had been used
-// before (reusedConn), so that the server may have closed it as an idle one. An error of
-// the body looks like one of the connection. So after a connection was found, an error
-// proves that nothing was sent only if the body cannot fail. A nil w, of another
-// transport than that of net/http, proves nothing.
+// before (reusedConn), so that the server may have closed it as an idle one. If net/http has
+// looked for a connection and found none, nothing was sent. With one, an error of the body
+// looks like one of the connection: so an error proves that nothing was sent only if the body
+// cannot fail. A nil w, of another transport than that of net/http, proves nothing.
 //
 // An HTTP/2 server can report an unprocessed request (REFUSED_STREAM, GOAWAY). That is
 // no proof, because a proxy can report it as well.
@@ -208,9 +208,9 @@ func (w *watcher) classify(err error) *lostError {
 	switch {
 	case w.conn.Conn == nil: // none was found; a protocol of RegisterProtocol sends without asking for one
 		lost.unsent = w.askedForConn
-	case w.stoppedRetry && http1: // the first connection was closed; err is only that of the stopped retry
+	case w.stoppedRetry && http1: // the connection was closed; err is only that of the retry, which gotConn has stopped
 		lost.err, lost.reusedConn = errClosed, reused
-	case w.stoppedRetry: // the same over HTTP/2
+	case w.stoppedRetry: // the same over HTTP/2: the server has ended the stream, and not an idle connection
 		lost.err = errEnded
 	case wasClosedIdle: // before anything was written
 		lost.unsent, lost.reusedConn = w.bodyCannotFail, true
