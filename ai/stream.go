@@ -176,7 +176,7 @@ const (
 	noProgress   ending = iota // without new data
 	progressed                 // with new data, before the end of the turn
 	reachedEnd                 // with the last event
-	cannotStream               // the turn has no stream
+	cannotStream               // the turn has no stream that can be read on: the answer must come from the turn
 )
 
 // readConnection reads one stream of events until it ends, and returns how it ended. A
@@ -240,7 +240,7 @@ func (f *following) readEvents(events *sse.Reader, quiet *time.Timer) (ending, e
 		}
 		f.firstID = cmp.Or(f.firstID, frame.ID) // by which isRestart recognizes a restart
 		said := frame.read()
-		if !f.yieldFrame(frame, said) {
+		if !f.yieldFrame(frame, said) { // the text is beyond the limit; or the caller has left, which run asks first
 			return cannotStream, nil
 		}
 		if said.last {

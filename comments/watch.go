@@ -49,7 +49,7 @@ const (
 	pauseRepeat    = 5 * time.Second  // after the list for a change, if it had no new comment
 
 	keepListed = time.Hour // for which a listed comment is known as such, even if it is too old to be listed again
-	oldRows    = 10        // in a row, behind which a list has nothing new
+	oldRows    = 10        // in a row, behind which nothing is new: a few may be new ones with a wrong time
 )
 
 // Watch yields each new comment on a Target until ctx ends or the platform refuses, such
@@ -224,8 +224,8 @@ func (w *watch) listNew(ctx context.Context) ([]*Comment, error) {
 			return nil, err
 		}
 		w.observeTime(answer.Header)
-		if from.IsZero() && !w.hasListed { // in the first list without Since the newest comment sets the bound
-			from = w.oldestToRecord(c)
+		if from.IsZero() && !w.hasListed { // the first list, without Since: c is the newest comment
+			from = w.startOfFirstList(c)
 		}
 		isOld := !c.Created.IsZero() && c.Created.Before(from) // one without a time may be new
 		if !isOld {
@@ -252,11 +252,12 @@ func (w *watch) observeTime(header http.Header) {
 	}
 }
 
-// oldestToRecord returns how far back the first list of a watch without Since goes: to two
-// minutes (lateness) before the newest comment. That list records these comments, so that later
-// lists do not report them as new. Later lists do not go back further (oldestNew), because older
-// comments are visible by now. Zero means that the time of the newest comment is not known.
-func (w *watch) oldestToRecord(newest *Comment) time.Time {
+// startOfFirstList returns how far back the first list of a watch without Since goes: to two
+// minutes (lateness) before the newest comment. That list only records these comments, so that
+// later lists do not report them as new. Later lists do not go back further (oldestNew), because
+// older comments are visible by now. Zero means that the time of the newest comment is wrong:
+// listNew then takes the next comment as the newest.
+func (w *watch) startOfFirstList(newest *Comment) time.Time {
 	at := w.plausibleTime(newest)
 	if at.IsZero() {
 		return at
@@ -267,7 +268,7 @@ func (w *watch) oldestToRecord(newest *Comment) time.Time {
 // oldestNew returns the time of creation from which on comments may be new and are listed:
 // two minutes (lateness) before the newest comment that was listed, but not before Since.
 // A newest comment that is dated after the present server time counts as one of the present.
-// Before the first list it is Since. If that is zero, the first list uses oldestToRecord.
+// Before the first list it is Since. If that is zero, the first list uses startOfFirstList.
 func (w *watch) oldestNew() time.Time {
 	since := w.o.Since.Truncate(time.Second)
 	if w.newest.IsZero() {

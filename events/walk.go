@@ -212,15 +212,20 @@ var errStopped = errors.New("the loop was stopped")
 // deliverSlice delivers events from the current position to the end of the current
 // slice of time. It returns errStopped if the loop over them was left. The next page is
 // fetched while the events of a page are handled.
+//
+// It keeps several records of events. w.seen counts those of the slice, by which the size of
+// slices is chosen. w.delivered has those that this Walk does not deliver again, Passed (in
+// the cursor) those that a resumed walk does not, and w.expectedAgain those that are in Passed
+// from before and that no page has repeated yet. For the next pass see recordForNextWalk.
 func (w *Walk) deliverSlice(ctx context.Context, yield func(*Event, error) bool) error {
 	if err := w.setEnd(ctx); err != nil {
 		return err
 	}
 	w.requested = w.state.At
-	if w.requested == "" { // else an earlier loop has read the first pages of the slice, perhaps in another process
+	if w.requested == "" { // the slice begins; else w.seen has the pages of it that this Walk has read before
 		w.seen = seen{}
 	}
-	w.expectedAgain = slices.Clone(w.state.Passed) // an event stays in the cursor until a page has it
+	w.expectedAgain = slices.Clone(w.state.Passed) // each stays in the cursor until a page has repeated it: see advance
 	delivered, next := false, ""
 	for pg, err := range w.pages().Read(ctx, w.opts) {
 		if err != nil {

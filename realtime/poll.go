@@ -215,7 +215,7 @@ func (s *Subscription) baseline(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		s.noticeSilence(answer.Header)
+		s.noticeSilence(answer.Header) // it records when this response came: the next silence counts from then
 		s.polled.cursor = r.Cursor
 		break // after the first poll
 	}
