@@ -136,7 +136,7 @@ func (f *Filters) Create(
 	if err := r.check(input.Fields[FilterRequest]("metadata.Filters.Create")); err != nil {
 		return nil, err
 	}
-	r.TemplateID = api.OpaqueID(r.TemplateID.Plain())
+	r.TemplateID = api.OpaqueID(r.TemplateID.Plain()) // its wire format; for IDs in a path, endpoint does that
 	return f.save(ctx, endpoint.MetadataFiltersCreate(workspace, api.JSON(r)), opts)
 }
 

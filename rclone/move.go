@@ -158,6 +158,8 @@ type moving struct {
 	old, new string       // names
 }
 
+// errTooLong means that the reserved name, which contains the old and the new name, would be
+// longer than the platform allows (nameMost).
 var errTooLong = errors.New("the names are too long to move a node under both")
 
 // move gives a node another folder and name. It returns [api.ErrNameTaken] and leaves the
@@ -259,8 +261,9 @@ func (f *Fs) reread(ctx context.Context, at place, id api.OpaqueID, remote strin
 }
 
 // DirMove moves the folder srcRemote of src, with what is in it, to dstRemote of f. It returns
-// fs.ErrorCantDirMove, after which rclone moves file by file, if src is another remote or the
-// folder would come into another workspace or share.
+// fs.ErrorCantDirMove, after which rclone moves file by file, if src is another remote, if the
+// folder would come into another workspace or share, or if its old and its new name do not both
+// fit into the reserved name that it has while it is moved.
 func (f *Fs) DirMove(ctx context.Context, src fs.Fs, srcRemote, dstRemote string) error {
 	from, ok := src.(*Fs)
 	if !ok || from.session != f.session {

@@ -289,12 +289,12 @@ func (f *file) replaceContent(ctx context.Context) (*storage.Node, error) {
 		switch {
 		case readErr == nil && f.hasContent(ctx, current):
 			n, err = current, nil
-		case unknown:
-			err = f.unknownResult(err) // all content was sent: resumable would call any other error an interruption
+		case unknown: // all content was sent; but resumable would report the plain err as an interruption before that
+			err = f.unknownResult(err)
 		}
 	}
-	sentInChunks := f.ChunkSize != 0 // Resume continues no other upload
-	canContinue := err != nil && !conflict && sentInChunks
+	sentInChunks := f.ChunkSize != 0                       // Resume continues no other upload
+	canContinue := err != nil && !conflict && sentInChunks // Resume then repeats only the update
 	if !canContinue {
 		f.discardSession(ctx)
 	}
@@ -416,11 +416,12 @@ func (f *file) transfer(ctx context.Context, upload func(context.Context) error)
 // continued nor becomes a file by itself.
 func (f *file) isUseless(err error) bool {
 	_, conflict := errors.AsType[*api.VersionConflictError](err)
+	cannotSucceed := conflict || errors.Is(err, api.ErrChanged) || f.state.Status.Failed()
+	// The content of a stream cannot be read again. An upload of Assemble has no target, which Resume needs.
+	neverContinues := f.content == nil || f.Target == Target{}
 	becomesFile := f.request().Target != Target{} // the platform stores a session with a target by itself
-	isStream, isAssembly := f.content == nil, f.Target == Target{}
-	neverContinues := isStream || isAssembly
 	isLeftOver := err != nil && neverContinues && !becomesFile
-	return conflict || errors.Is(err, api.ErrChanged) || f.state.Status.Failed() || isLeftOver
+	return cannotSucceed || isLeftOver
 }
 
 // lostError says that a session cannot be continued, because the server received other
