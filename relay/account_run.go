@@ -118,27 +118,27 @@ func onlyWhenWoken() time.Time { return time.Now().Add(1000 * time.Hour) }
 func (a *accountRun) step() (next time.Time) {
 	a.turn <- struct{}{} // stop does not run meanwhile
 	defer func() { <-a.turn }()
-	record, s := a.wanted()
-	if a.live != nil && !a.live.isOf(record, s) {
+	record, held := a.wanted() // held is the shard of its slot
+	if a.live != nil && !a.live.isOf(record, held) {
 		a.stopLive()
 	}
-	if record == nil {
-		if a.forget() {
+	if record == nil { // the account is removed or paused, or this replica does not hold its slot
+		if a.forget() { // it is removed
 			return time.Time{} // ends the task
 		}
-		return onlyWhenWoken()
+		return onlyWhenWoken() // by the change after which the account is to be followed
 	}
 	if refused := a.refused.Load(); refused != nil {
 		if refused.credential == record.Credential {
 			a.stopLive()
-			return a.save(s, record, AccountNeedsSignIn, refused.err)
+			return a.save(held, record, AccountNeedsSignIn, refused.err)
 		}
 		a.refused.CompareAndSwap(refused, nil) // the account has a new credential
 	}
 	if a.live == nil {
-		live, err := a.begin(s.ctx, record, s)
+		live, err := a.begin(held.ctx, record, held)
 		if err != nil {
-			return a.failedToBegin(s, record, err)
+			return a.failedToBegin(held, record, err)
 		}
 		a.live, a.failures = live, 0
 	}
@@ -150,7 +150,7 @@ func (a *accountRun) step() (next time.Time) {
 	if a.live.err != nil {
 		state = AccountFailing
 	}
-	return earliest(next, a.save(s, record, state, a.live.err))
+	return earliest(next, a.save(held, record, state, a.live.err))
 }
 
 // errRefusedBefore means that another replica has tried the credential of an account, and that it was

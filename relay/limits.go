@@ -466,17 +466,18 @@ func (g *limitGroup) run() {
 	}
 }
 
-// step starts the calls that may start, with one write at most, and returns how long to
-// wait before it is called again, idleWait if nothing is left to write.
+// step starts the calls that may start, with one write of the budget at most: plan starts those
+// that need no write, and write, once it has succeeded, those that the change admits. It returns
+// how long to wait before it is called again, idleWait if nothing is left to write.
 func (g *limitGroup) step() time.Duration {
 	if wait := g.refresh(); wait > 0 {
 		return wait
 	}
-	c, wait := g.plan(time.Now())
-	if c == nil {
+	due, wait := g.plan(time.Now())
+	if due == nil {
 		return wait
 	}
-	return g.write(c)
+	return g.write(due)
 }
 
 // refresh makes sure that the latest value is known after a write has conflicted with it. If the
@@ -596,8 +597,9 @@ func untilRenewal(recorded, present runningCalls, now time.Time) time.Duration {
 	return recorded.since.Add(lostAfter / 3).Sub(now)
 }
 
-// flushTime returns how long changes are collected before they are written. It is shorter for a
-// short window, so that other processes know of an end long before it expires.
+// flushTime returns how long changes are collected before they are written: at most a twentieth of the
+// shortest window. A window counts a call until its Size after the end of the call. Other processes must
+// know of the end long before that: until they do, they count the call as one that still runs.
 func (b *budget) flushTime() time.Duration {
 	flush := longestFlush
 	for w := range b.windows {

@@ -254,9 +254,11 @@ func (s *accountSite) figures() *figures {
 		stream: now.stream, counts: n.Counts, pending: n.Pending, searches: n.Searches, view: n.View, followed: n.Profiles,
 		ofAccounts: &accountFigures{slots: n.Slots, moves: n.Moves, states: n.Accounts},
 	}
-	if counts := n.Searches.Counts; len(counts) > 0 { // of the profiles in the share of this replica
-		all := counts[len(counts)-1] // the others count only the profiles up to a certain age
-		f.unfollowed = max(0, all-n.Profiles)
+	// Counts has numbers of profiles by the time since their last search. The last one is the number of all profiles
+	// that this replica is to follow. n.Profiles is the number of those that it follows.
+	if counts := n.Searches.Counts; len(counts) > 0 {
+		toFollow := counts[len(counts)-1]
+		f.unfollowed = max(0, toFollow-n.Profiles)
 	}
 	return f
 }
