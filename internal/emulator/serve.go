@@ -201,7 +201,8 @@ func (s *Server) readBody(c *wire.Call, r *http.Request) {
 
 // respond returns the response to a call: that of its handler or, if no route matches, that
 // of the error unknownRoute. A fault can replace it, with or without calling the handler.
-// The rules of [Server.Disagree] then change it, unless the fault has a body of its own.
+// Unless the fault has a body of its own, the rules of [Server.Disagree] then change the
+// response, and it is written as Markdown if the call has requested that.
 func (s *Server) respond(c *wire.Call, f *fault, rules []*disagreement, unknownRoute error) wire.Reply {
 	header := http.Header{}
 	var payload wire.Object
@@ -221,11 +222,11 @@ func (s *Server) respond(c *wire.Call, f *fault, rules []*disagreement, unknownR
 	}
 	out := renderer{&s.Options}.render(c, payload, withRequestNames(err, rules))
 	maps.Copy(out.Header, header)
-	return inMarkdown(applyRules(out, rules))
+	return inRequestedForm(applyRules(out, rules))
 }
 
-// inMarkdown writes the body of a response as Markdown if the call has requested that.
-func inMarkdown(out wire.Reply) wire.Reply {
+// inRequestedForm writes the body of a response as Markdown if the call has requested that.
+func inRequestedForm(out wire.Reply) wire.Reply {
 	if out.Markdown {
 		out.Header.Set("Content-Type", wire.MarkdownType)
 		out.Body = wire.Markdown(out.Body)

@@ -241,7 +241,8 @@ func (h *Handlers) fileShareDetails(c *wire.Call, f *world.FileShare, _ *world.N
 }
 
 // fileShareMetadata returns the file and whether metadata can be extracted from it, but
-// no metadata: recipients do not see them.
+// no metadata: recipients do not see them. As in the metadata of a workspace, the member
+// node_id has the file itself, and not only its ID.
 func (h *Handlers) fileShareMetadata(c *wire.Call, f *world.FileShare, n *world.Node) (wire.Object, error) {
 	return wire.Object{
 		{"node_id", h.sharedFile(n, h.w.Capability(f, c.UserID()))}, {"autoextractable", n.Extractable()},

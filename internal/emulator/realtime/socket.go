@@ -435,7 +435,8 @@ func (s *socket) pause(d time.Duration) {
 }
 
 // overtake sends the next message before the one that deliver handles, if there is a next
-// message within a second. The rules for messages do not apply to the next message.
+// message within a second. It does not ask messageFaults for a fault of the next message, as
+// writeQueue does: a message without a fault of its own is sent without one.
 func (s *socket) overtake() {
 	t := time.NewTimer(overtaking)
 	defer t.Stop()

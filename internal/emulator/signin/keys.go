@@ -104,7 +104,8 @@ func (h *Handlers) listKeys(c *wire.Call) (wire.Object, error) {
 func getKey(_ *wire.Call, k *wire.Credential) (wire.Object, error) { return keyObject(k), nil }
 
 // updateKey changes the given fields of an API key of the caller. Scopes are replaced as
-// a whole, and must not exceed those of the credential.
+// a whole, and must not exceed those of the credential. A change of the scopes may be refused
+// as if another one had been quicker, if the option KeyConflicts is set.
 func (h *Handlers) updateKey(c *wire.Call, k *wire.Credential) (wire.Object, error) {
 	changed := *k
 	readKey(c, &changed.Key)
@@ -114,7 +115,7 @@ func (h *Handlers) updateKey(c *wire.Call, k *wire.Credential) (wire.Object, err
 		err = h.refuseGrant(c, changed.Scopes)
 	}
 	if err == nil && changesScopes {
-		err = h.refuseByConflict()
+		err = h.simulatedConflict()
 	}
 	if err != nil {
 		return nil, err
@@ -178,10 +179,10 @@ func (h *Handlers) refuseGrant(c *wire.Call, scopes []string) error {
 		"The scopes reach further than the credential that asks for them.", wire.Member{"credential_type", c.Key.TypeName()})
 }
 
-// refuseByConflict returns a conflict for the first updates of scopes, as if another
+// simulatedConflict returns a conflict for the first updates of scopes, as if another
 // update had been quicker, and nil for later ones. The option KeyConflicts is the number
 // of updates that it refuses.
-func (h *Handlers) refuseByConflict() error {
+func (h *Handlers) simulatedConflict() error {
 	if h.Auth.conflicts >= h.w.Options.OAuth.KeyConflicts {
 		return nil
 	}
