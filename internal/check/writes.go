@@ -257,10 +257,11 @@ func commentWrites() []Write {
 // and path, the fields that a request may have, and the kinds of objects that the response
 // names.
 //
-// In the list of fields, "{node_id}=node" is a placeholder of the path and names a node of the
-// run, "facts.*" is that object with anything in it, "keys." is an element of the list keys,
-// and "name" may have any value (see [Write.Fields]). If the last column is "", the response
-// names no object.
+// In the list of fields, "{node_id}=node" is a placeholder of the path and names a node that
+// this run has created, "facts.*" is that object with anything in it, "keys." is an element of
+// the list keys, and "name" may have any value (see [Write.Fields]). "predicate.field" is a
+// member of each object in the list predicate, and "predicate" is that list if it is empty. If
+// the last column is "", the response names no object.
 func metadataWrites() []Write {
 	const predicate = "name description predicate.field predicate.operator predicate.value predicate"
 	return []Write{
@@ -316,8 +317,9 @@ func linkWrites() []Write {
 // that the response names. Some need the second person, who becomes a member.
 //
 // In the list of fields, "{email_or_user}=person|address" is the second person or the
-// address that the run invites, "{user_id}=person|me" may also be the caller, and
-// "permissions" may have any value (see [Write.Fields]).
+// address that the run invites, and "{user_id}=person|me" may also be the caller. A field
+// without "=", such as "permissions", may have any value (see [Write.Fields]). inBoth makes
+// two rows: one for a workspace, one for a share.
 func memberWrites() []Write {
 	const role, person = "permissions notifications notify_options", "{user_id}=person"
 	return join(

@@ -44,7 +44,8 @@ func style(dir string) ([]string, error) {
 var bareVerbs = []string{"run", "read", "open", "start", "end", "check", "take", "do"}
 
 // checkStyle reports functions whose name is a verb alone, such as run, and headers of if and switch statements with an
-// effect.
+// effect. Their first statement may only set what the condition then reads: see checkHeader. For a switch, the
+// condition is its tag and the expressions of all its cases.
 func checkStyle(f *ast.File, report func(at ast.Node, text string)) {
 	ast.Inspect(f, func(n ast.Node) bool {
 		switch n := n.(type) {
@@ -55,14 +56,14 @@ func checkStyle(f *ast.File, report func(at ast.Node, text string)) {
 		case *ast.IfStmt:
 			checkHeader(n.Init, report, n.Cond)
 		case *ast.SwitchStmt:
-			read := []ast.Node{n.Tag}
+			condition := []ast.Node{n.Tag}
 			for _, c := range n.Body.List {
 				clause, _ := c.(*ast.CaseClause) // a switch has no other statements
 				for _, e := range clause.List {
-					read = append(read, e)
+					condition = append(condition, e)
 				}
 			}
-			checkHeader(n.Init, report, read...)
+			checkHeader(n.Init, report, condition...)
 		case *ast.TypeSwitchStmt:
 			checkHeader(n.Init, report, n.Assign)
 		}
