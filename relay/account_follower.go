@@ -125,7 +125,8 @@ func (f *AccountFollower) Run(ctx context.Context) error {
 		r.client = &http.Client{Transport: transport}
 		defer transport.CloseIdleConnections()
 	}
-	// A request whose task was parked, because of a rate limit, is sent when the task has a place again.
+	// A task that waits for a rate limit gives its place in r.steps to another. This client sends the
+	// request of the task when it has a place again.
 	r.client = parkingClient(r.client)
 	f.running.Store(r) // for Stats
 	defer f.running.Store(nil)

@@ -127,8 +127,8 @@ func (row *profileRow) pending() int {
 	return row.followed.pub.unstored()
 }
 
-// reason returns the text of the latest failure since the last success, "" if there was none. That may be
-// a failure of followed, or until followed has its first success, the one from before (row.failure).
+// reason returns the text of the latest failure since the last success, "" if there was none. row.followed has the
+// failures since the profile is followed. Until its first success, an earlier failure (row.failure) counts as well.
 func (row *profileRow) reason() string {
 	if row.followed == nil {
 		return row.failure

@@ -97,7 +97,7 @@ func (a *accountRun) stop() {
 }
 
 // stopLive stops the profiles of the account, if it is followed. Checkpoints of an account
-// that was removed are not saved. The caller has the turn.
+// that was removed are not saved. The caller holds a.turn.
 func (a *accountRun) stopLive() {
 	if a.live != nil {
 		if a.isGone(a.name, a.live.begun.ID) {

@@ -403,7 +403,7 @@ func (r *replica) release(ctx context.Context, v *view) error {
 func (r *replica) hold(v *view, h *holding) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.shares = r.next // the division of v: release has computed it, and has removed from mine what it does not give
+	r.shares = r.next // the division of v, by which release has removed profiles from r.mine
 	r.held, r.term = h, v.number
 	for key := range r.profiles {
 		if r.shares.holder(key) == r.name {

@@ -69,7 +69,7 @@ func (t *task) park() {
 	defer t.mu.Unlock()
 	if !t.parked {
 		t.parked = true
-		t.width.running[t.kind]--
+		t.places.running[t.kind]--
 		t.advance() // starts other tasks
 	}
 }
@@ -109,12 +109,12 @@ func (t *task) resume(ctx context.Context) error {
 func (s *schedule) resumeParked() {
 	waiting := s.resuming[:0]
 	for _, r := range s.resuming {
-		if !s.width.admits(r.task.kind) {
+		if !s.places.admits(r.task.kind) {
 			waiting = append(waiting, r)
 			continue
 		}
 		r.task.parked = false
-		s.width.running[r.task.kind]++
+		s.places.running[r.task.kind]++
 		close(r.done)
 	}
 	clear(s.resuming[len(waiting):]) // frees the tasks

@@ -160,8 +160,8 @@ func (p *publisher) readNext(ctx context.Context, filter string, sequence uint64
 	return p.messages.GetMsg(ctx, sequence, jetstream.WithGetMsgSubject(filter))
 }
 
-// startRead waits until another part may be read; the caller calls endRead after the read. It returns
-// false if ctx is done first.
+// startRead waits until the replica may read another part of the stream; the caller calls endRead after
+// the read. It returns false if ctx is done first.
 func (p *publisher) startRead(ctx context.Context) bool {
 	select {
 	case p.reads <- struct{}{}:
@@ -171,5 +171,5 @@ func (p *publisher) startRead(ctx context.Context) bool {
 	}
 }
 
-// endRead lets another part be read.
+// endRead lets another part of the stream be read.
 func (p *publisher) endRead() { <-p.reads }

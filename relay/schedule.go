@@ -13,7 +13,7 @@ import (
 type schedule struct {
 	mu      sync.Mutex
 	waiting taskHeap
-	width   limits
+	places  limits
 	ready   [kinds][]*lane // with tasks that may run
 	timer   *time.Timer
 
@@ -22,7 +22,7 @@ type schedule struct {
 
 // lane is a share of a schedule: the tasks of an account do not take more.
 type lane struct {
-	width  limits
+	places limits
 	ready  [kinds][]*task
 	queued [kinds]bool // the lane is in the ready ones of the schedule
 }
@@ -55,10 +55,10 @@ func (l *limits) admits(kind int) bool {
 }
 
 // newSchedule returns a schedule that runs at most so many tasks at a time.
-func newSchedule(most int) *schedule { return &schedule{width: limits{most: most}} }
+func newSchedule(most int) *schedule { return &schedule{places: limits{most: most}} }
 
 // newLane returns a lane of which at most so many tasks run at a time.
-func newLane(most int) *lane { return &lane{width: limits{most: most}} }
+func newLane(most int) *lane { return &lane{places: limits{most: most}} }
 
 // task is a function that a schedule runs, by one goroutine at a time.
 type task struct {
@@ -183,8 +183,8 @@ func (s *schedule) advance() {
 	s.resumeParked()
 	for t := s.takeNext(); t != nil; t = s.takeNext() {
 		t.state, t.again = taskRuns, false
-		s.width.running[t.kind]++
-		t.lane.width.running[t.kind]++
+		s.places.running[t.kind]++
+		t.lane.places.running[t.kind]++
 		s.queueLane(t.lane) // for its next task
 		go s.runTask(t)
 	}
@@ -215,7 +215,7 @@ func (s *schedule) setTimer() {
 // already. The caller holds s.mu.
 func (s *schedule) queueLane(l *lane) {
 	for kind := range kinds {
-		if len(l.ready[kind]) > 0 && !l.queued[kind] && l.width.admits(kind) {
+		if len(l.ready[kind]) > 0 && !l.queued[kind] && l.places.admits(kind) {
 			l.queued[kind] = true
 			s.ready[kind] = append(s.ready[kind], l)
 		}
@@ -228,11 +228,11 @@ func (s *schedule) queueLane(l *lane) {
 // lane is queued when that changes.
 func (s *schedule) takeNext() *task {
 	for kind := range kinds {
-		for s.width.admits(kind) && len(s.ready[kind]) > 0 {
+		for s.places.admits(kind) && len(s.ready[kind]) > 0 {
 			l := s.ready[kind][0]
 			s.ready[kind] = s.ready[kind][1:]
 			l.queued[kind] = false
-			mayRunOne := len(l.ready[kind]) > 0 && l.width.admits(kind)
+			mayRunOne := len(l.ready[kind]) > 0 && l.places.admits(kind)
 			if mayRunOne {
 				t := l.ready[kind][0]
 				l.ready[kind] = l.ready[kind][1:]
@@ -244,15 +244,14 @@ func (s *schedule) takeNext() *task {
 }
 
 // runTask runs a task once, gives its places back, and puts it among those that wait. A task that runs
-// has two places, one in the schedule and one in its lane, each counted in a width. A parked task has given the
-// first one away.
+// has two places, one in the schedule and one in its lane. A parked task has given the first one away.
 func (s *schedule) runTask(t *task) {
 	next := t.run()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	t.lane.width.running[t.kind]--
+	t.lane.places.running[t.kind]--
 	if !t.parked {
-		s.width.running[t.kind]--
+		s.places.running[t.kind]--
 	}
 	t.parked = false
 	switch {
