@@ -126,8 +126,8 @@ func (s *Service) FS(
 	)
 }
 
-// folderAt returns the folder at a path of names below base, "" for base itself. It and
-// the folders on the path need not exist on the platform.
+// folderAt returns the folder at a path of names below base; the path "" is base itself. The
+// folder and those on the path need not exist on the platform.
 func folderAt(names string, base *folder) *folder {
 	f := base
 	for name := range strings.SplitSeq(names, "/") {

@@ -35,9 +35,9 @@ func (d *dir) send(ctx context.Context) error {
 	return nil
 }
 
-// batches divides the small files into batches, each for one call. With a limited rate
-// a call has at most the bytes of a second, or MaxSingle if that is more, so that each
-// file fits.
+// batches divides the small files into batches, each for one call. With a limited rate,
+// a call has at most the bytes that the rate allows in a second, or MaxSingle if that is
+// more, so that each file fits.
 func (d *dir) batches() (all [][]*entry) {
 	most := int64(batchBytes)
 	if d.o.BytesPerSecond > 0 {
@@ -171,8 +171,8 @@ func (d *dir) newFile(e *entry, content io.ReaderAt) *file {
 }
 
 // fileOptions returns the options for the upload of one file. Its progress is added to
-// the entry and to the folder. With a limited rate, a chunk has at most the bytes of a
-// second.
+// the entry and to the folder. With a limited rate, a chunk has at most the bytes that
+// the rate allows in a second.
 func (d *dir) fileOptions(e *entry) *FileOptions {
 	o := &FileOptions{ChunkSize: d.o.ChunkSize, Creator: d.o.Creator, Sessions: d.o.Sessions}
 	if o.ChunkSize == 0 && d.o.BytesPerSecond > 0 {
