@@ -138,8 +138,8 @@ func (p *pace) stop() {
 	p.idle.followers.Add(-int64(p.searches))
 }
 
-// Call makes a call through the client. A search has the priority of p.loop (its class): it
-// waits for the rate limit before or after the searches of other loops.
+// Call makes a call through the client. The class of p.loop decides whether a search waits
+// for the rate limit before or after the searches of other loops.
 func (p *pace) Call(ctx context.Context, r *api.Request, out any, opts ...api.CallOption) error {
 	if r.Group == searchGroup {
 		ctx = ratelimit.With(ctx, &p.loop)

@@ -367,8 +367,9 @@ func (g *Group) Observe(c Call, limit, remaining int, reset time.Time) {
 	}
 }
 
-// Learn is Observe for a client whose windows are shared by a Limiter, which knows the
-// calls of others: it only learns the window.
+// Learn records the window that a response announces, as Observe does, but not that other
+// clients have used it up. It is for a client whose windows are shared by a Limiter, which
+// knows the calls of the others.
 func (g *Group) Learn(limit, remaining int, reset time.Time) {
 	if limit <= 0 {
 		return
