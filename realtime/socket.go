@@ -135,7 +135,9 @@ func (k *dialLoop) newSession(ctx context.Context) (*session, error) {
 		}
 		return nil, err
 	}
-	k.noticeSilence(nil) // before the first frame, which would end the silence unnoticed; nil, as there is no Date
+	// The handshake is a response, too; nil means that its Date is not known. It is recorded before the first
+	// frame, which would hide that the server was silent for long.
+	k.noticeSilence(nil)
 	k.sessions++
 	n := &session{s: k.Subscription, number: k.sessions, conn: conn, opened: time.Now(), failed: make(chan struct{})}
 	n.start(k.ctx) //nolint:contextcheck // ctx may be of the socket that this one replaces
