@@ -141,7 +141,7 @@ func (h *Handlers) updateComment(c *wire.Call, cm *Comment) (wire.Object, error)
 
 // editComment changes the text, reference and properties of a comment, but not where it
 // is. Properties are merged, a reference is replaced or, if it is sent as null
-// (unanchor), removed. The answer shows the comment in its own venue, where its author has edited it.
+// (unanchor), removed. The caller is the author, who sees the comment in its own venue.
 func (h *Handlers) editComment(c *wire.Call, cm *Comment, p *post) (wire.Object, error) {
 	before := cm.mentions
 	cm.Body = p.body
