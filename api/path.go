@@ -138,7 +138,7 @@ const list = "..."
 
 // pathOfList returns the route of a template whose last placeholder stands for a list of
 // values: the segments from index at on, separated by commas. It fills a template with a
-// placeholder for each value: of "/{node_id...}" and two values "/{node_id},{node_id}".
+// placeholder for each value: "/{node_id...}" with two values becomes "/{node_id},{node_id}".
 // The template of the route has the placeholder once, as "/{node_id}". An error names an
 // element of the argument, such as nodes[1].
 func pathOfList(template string, segments []string, at int) Route {

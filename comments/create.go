@@ -50,8 +50,8 @@ func (t Target) create() *api.Request {
 
 // Create creates a comment on a Target and returns it with its attachments. On the file
 // of a File Share the caller comments as a recipient: the File Share must have comments
-// enabled and not be open to anyone with the link. It is retried only if it was not
-// processed.
+// enabled and not be open to anyone with the link. The call is retried only if it was
+// not processed.
 //
 // Errors: [api.ErrInvalid] for more than 500 visible characters, for spam, and over the
 // limit of the plan; [api.ErrForbidden] for a guest of a share without comments;

@@ -156,7 +156,7 @@ func (p *program) walkSome(ctx context.Context, query events.Query, checkpoint s
 	return os.WriteFile(checkpoint, []byte(pass.Cursor()), 0o600)
 }
 
-// converse posts a comment, waits until it arrives, and deletes it, even if it is interrupted.
+// converse posts a comment, waits until it arrives, and deletes it, also when ctx is done.
 // The subscription reports that comments have changed, but not which. So converse then lists
 // the newest ones and looks for its own.
 func (p *program) converse(ctx context.Context, workspace api.Profile) (err error) {

@@ -121,8 +121,8 @@ func fieldOf(t reflect.Type, name string) (reflect.StructField, bool) {
 	return similar, similar.Name != ""
 }
 
-// wireName returns the name on the wire of a field that was found by name. If name is only another
-// spelling of the Go name, such as user_id for UserID, the first name in the tag is returned.
+// wireName returns name, by which the field f was found. But if name is only another spelling of the
+// Go name, such as user_id for UserID, it returns the first name in the tag of f.
 func wireName(f reflect.StructField, name string) string {
 	firstInTag, _, _ := strings.Cut(f.Tag.Get("wire"), ",")
 	isOtherSpelling := f.Name != name && !named(f, name)
