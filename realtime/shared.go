@@ -21,7 +21,7 @@ type shared struct {
 	open      atomic.Int64 // subscriptions
 	dials     *ratelimit.Group
 	probeLock chan struct{} // held by the subscription that dials while the network is broken
-	watched   chan struct{} // filled by Wake while it polls
+	wakePolls chan struct{} // has an element for each call of Wake that polls
 
 	mu        sync.Mutex
 	polling   map[*ratelimit.Loop]bool // of subscriptions and Wake that poll for lack of a socket
@@ -48,7 +48,7 @@ func newShared() *shared {
 	return &shared{
 		dials:     ratelimit.New(api.RateWindow{Max: dialsSecond, Size: time.Second}),
 		probeLock: make(chan struct{}, 1),
-		watched:   make(chan struct{}, mostWatched),
+		wakePolls: make(chan struct{}, mostWatched),
 		polling:   map[*ratelimit.Loop]bool{},
 		phase:     rand.Float64(), //nolint:gosec // spreading load needs no secrecy
 	}

@@ -140,7 +140,7 @@ func (k *dialLoop) newSession(ctx context.Context) (*session, error) {
 	k.noticeSilence(nil)
 	k.sessions++
 	n := &session{s: k.Subscription, number: k.sessions, conn: conn, opened: time.Now(), failed: make(chan struct{})}
-	n.start(k.ctx) //nolint:contextcheck // ctx may be of the socket that this one replaces
+	n.start(k.ctx) //nolint:contextcheck // ctx may end with an old socket, which n replaces
 	return n, nil
 }
 

@@ -76,15 +76,16 @@ func (s *Subscription) keepWaking(ctx context.Context) error {
 // client poll at a time: it waits for a place among them.
 func (s *Subscription) pollToWake(stateCtx context.Context) error {
 	select {
-	case s.s.watched <- struct{}{}:
-		defer func() { <-s.s.watched }()
+	case s.s.wakePolls <- struct{}{}:
+		defer func() { <-s.s.wakePolls }()
 	case <-stateCtx.Done():
 		return stateCtx.Err()
 	}
 	s.s.setPolling(&s.loop, true)
 	defer s.s.setPolling(&s.loop, false)
 	first := true
-	for r, err := range s.s.polls.Watch(ratelimit.With(stateCtx, &s.loop), s.profile, nil, s.opts...) {
+	loopCtx := ratelimit.With(stateCtx, &s.loop) // Watch sets the priority of its polls in s.loop
+	for r, err := range s.s.polls.Watch(loopCtx, s.profile, nil, s.opts...) {
 		if err != nil {
 			return err
 		}

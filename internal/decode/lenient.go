@@ -254,21 +254,21 @@ func (c *converter) required(dec *jsontext.Decoder, t reflect.Type) bool {
 }
 
 // isPayload reports whether an object or list of type t is the payload or a list of
-// records in it. Depth is that of the object that has it as a member: 1 is the whole
-// response. In
+// records in it. Depth is the number of objects and lists around it. In
 //
 //	{"response": {"count": 1, "files": [{"id": "1", "parts": [{}]}]}}
 //
-// response (depth 1) is the payload, and files (depth 2) a list of records in it. parts is
-// neither, because it is inside a list. Nor is a member of a record, which is an object whose
-// type has an Extra.
+// the response itself has depth 0, its member response depth 1, and files depth 2. The
+// payload is one of the three, and a list of records (isRecords) may be deeper in objects.
+// But parts is neither, because it is inside a list. Nor is a member of a record, which is
+// an object whose type has an Extra.
 func (c *converter) isPayload(dec *jsontext.Decoder, depth int, t reflect.Type) bool {
 	for level := 1; level <= depth; level++ {
 		if kind, _ := dec.StackIndex(level); kind == '[' {
 			return false // inside a list
 		}
 	}
-	if enclosing := c.structs[depth]; enclosing.IsValid() && extraOf(enclosing).IsValid() {
+	if enclosing := c.structs[depth]; enclosing.IsValid() && extraOf(enclosing).IsValid() { // invalid: a map
 		return false // a member of a record
 	}
 	isOfEnvelope := depth <= 1 // a member of it, or the response itself

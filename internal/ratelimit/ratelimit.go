@@ -355,15 +355,18 @@ func (g *Group) Observe(c Call, limit, remaining int, reset time.Time) {
 	if remaining > g.underway { // there is room for all calls that run
 		return
 	}
-	usedByOthers := limit-remaining > w.ownCalls(c.Started) // else the slots delay the next call enough
-	// g.usedUp holds one claim. A new claim replaces it if both are of the same window, or if the new one ends later.
+	// If the server counts more calls than our own, other clients use the window. If not, its slots, in which our own
+	// calls are, delay the next call long enough.
+	usedByOthers := limit-remaining > w.ownCalls(c.Started)
+	// g.usedUp holds only one claim that a window is full. The new one replaces it if it is of the same window, which
+	// has the same limit, or if its window ends later.
 	replacesClaim := limit == g.usedUp.limit || reset.After(g.usedUp.until)
 	if usedByOthers && replacesClaim {
 		g.recordFull(w, c, reset, now)
 		opens := reset.Add(w.randomDelay())
-		trustedUntil := now.Add(trustTime) // the claim may be wrong: then a call is sent to check
+		trustedUntil := now.Add(trustTime) // the claim may be wrong: from then on a call may start, and its response shows it
 		g.usedUp = claim{limit, reset, times.Earlier(opens, trustedUntil)}
-		g.endLongWaits()
+		g.endLongWaits() // of callers that would now wait for too long
 	}
 }
 
@@ -445,14 +448,16 @@ func (g *Group) Unannounced() {
 	g.advance() // the calls that wait for the removed window may start
 }
 
-// correctsSize reports whether the time until an announced reset, the start of the next
-// window, must become the size of w, a learned window.
+// correctsSize reports whether the time until reset, the end that a response announces, must
+// become the size of w, a learned window.
 //
-// The size is the longest time until a reset. A wrong Date or reset can make it too
-// long; other responses then announce an earlier reset. That may also be the reset of the
-// window before, because responses may arrive out of order. So the earlier reset is kept
-// in earlierEnd, and counts only if no response announces the later one again. If the
-// size delays calls for longer than trustTime, any other reset counts at once.
+// The size is the longest time that was left until an announced end (learnedEnd). If that end
+// was wrong, the size is too long. For example, at 12:00:00 a response has announced 12:00:50,
+// but the window ends at 12:00:10, as the next response announces. That response may also be
+// an old one, which arrives late. So its end only makes the size doubtful (earlierEnd). If
+// 12:00:50 is announced again, the size was right. If not, the first response from 12:00:12
+// on (slack later), or the first that announces an end after 12:00:50, replaces the size. A
+// size of more than trustTime is replaced at once, by the first response with another end.
 func (w *window) correctsSize(reset, now time.Time) bool {
 	const slack = 2 * time.Second // times are announced in whole seconds
 	left, later := reset.Sub(now), reset.Sub(w.learnedEnd)
@@ -460,17 +465,17 @@ func (w *window) correctsSize(reset, now time.Time) bool {
 	switch {
 	case left > w.Size: // the size was too small
 		return true
-	case later.Abs() <= slack: // the same end as before: an earlier one was wrong
+	case later.Abs() <= slack: // the same end again: the size was right
 		w.earlierEnd = time.Time{}
 		return false
 	case delaysTooLong:
 		return true
-	case later > 0: // the end of the next window: only an earlierEnd that was not cleared shows a wrong learnedEnd
+	case later > 0: // the end of a later window: learnedEnd is over, so a doubtful size was too long
 		return !w.earlierEnd.IsZero()
-	case w.earlierEnd.IsZero(): // the first response with an earlier end
+	case w.earlierEnd.IsZero(): // an earlier end: the size becomes doubtful
 		w.earlierEnd = reset
 		return false
-	default: // until then another response may still announce the later end
+	default: // doubtful: until then another response may still announce learnedEnd
 		return !now.Before(w.earlierEnd.Add(slack))
 	}
 }

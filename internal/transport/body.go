@@ -111,10 +111,9 @@ type watchdog struct {
 	timer *time.Timer
 }
 
-// newWatchdog returns a watchdog for the pool, which requires the result any. Its body
-// is set by [exchange.read] right after it has got the watchdog, and the timer is started
+// newWatchdog returns a watchdog. Its body is set right after that, and the timer is started
 // again. When the timer fires, it closes that body.
-func newWatchdog() any {
+func newWatchdog() *watchdog {
 	w := new(watchdog)
 	w.timer = time.AfterFunc(bodyTimeout, func() { _ = w.body.Close() })
 	return w
@@ -128,7 +127,7 @@ func (w *watchdog) forDrain() *watchdog {
 		return w
 	}
 	w.timer.Stop()
-	next, _ := newWatchdog().(*watchdog)
+	next := newWatchdog()
 	next.body = w.body
 	next.timer.Reset(drainTimeout)
 	return next

@@ -88,7 +88,7 @@ func New(cfg Config) *Client {
 	c := &Client{
 		cfg: cfg, agent: []string{cfg.UserAgent}, groups: map[string]*group{}, drifts: map[drift.Place][]drift.Kind{},
 	}
-	c.watchdogs.New = newWatchdog
+	c.watchdogs.New = func() any { return newWatchdog() }
 	client := *cmp.Or(cfg.HTTPClient, new(http.Client)) // a copy
 	c.network = client.Transport
 	if c.network == nil {
