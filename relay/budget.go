@@ -338,26 +338,25 @@ func sizeOf(left time.Duration) time.Duration { return (left + time.Second - 1).
 // time that was left until an end: when a window is not new, less is left.
 //
 // If a response has announced a wrong end, the size is too long. For example, at 12:00:00 it has
-// announced 12:00:50, but the window ends at 12:00:10, as the next response announces. That one may
-// also be an old response, which has arrived late. So it only makes the size doubtful. If no response
-// announces 12:00:50 again, the first response from 12:00:12 on, announceUnit later, replaces the size.
-// If that becomes too short, later responses make it longer again. A size of more than learnedWait is
-// replaced at once, by the first response with another end.
+// announced 12:00:50, but the window ends at 12:00:10, as the next response announces. That response may
+// also be an old one, which arrives late. So its end only makes the size doubtful (earlierEnd). If no
+// response announces 12:00:50 again, the first response from 12:00:12 on, announceUnit later, replaces
+// the size. If that becomes too short, later responses make it longer again. A size of more than
+// learnedWait is replaced at once, by the first response with another end.
 func (w *learnedWindow) learn(reset, now time.Time) {
 	left, laterBy := sizeOf(reset.Sub(now)), reset.Sub(w.until)
 	isLonger, isSameEnd, isEarlierEnd := left > w.Size, laterBy.Abs() <= announceUnit, laterBy < 0
-	isVeryLong := w.Size > learnedWait
-	isDoubtful := isVeryLong || !w.earlierEnd.IsZero()
-	mayBeOld := isEarlierEnd && !isVeryLong && now.Before(w.earlierEnd.Add(announceUnit))
+	isVeryLong, isDoubtful := w.Size > learnedWait, !w.earlierEnd.IsZero()
+	mayBeOld := isEarlierEnd && now.Before(w.earlierEnd.Add(announceUnit)) // if the size is doubtful
 	switch {
 	case isLonger: // the size was too short
 		w.Size, w.until, w.earlierEnd = left, reset, time.Time{}
 	case isSameEnd: // the size is right
 		w.earlierEnd = time.Time{}
+	case isVeryLong, isDoubtful && !mayBeOld: // the size was too long
+		w.Size, w.until, w.earlierEnd = left, reset, time.Time{}
 	case isEarlierEnd && !isDoubtful: // the size becomes doubtful
 		w.earlierEnd = reset
-	case isDoubtful && !mayBeOld: // the size was too long
-		w.Size, w.until, w.earlierEnd = left, reset, time.Time{}
 	}
 }
 

@@ -140,7 +140,7 @@ func (o ConsumeOptions) check() error {
 	case o.Tries < 0:
 		return refuse("Tries", "must be positive", strconv.Itoa(o.Tries))
 	case min(o.Backoff, o.Longest) < 0:
-		return refuse("Backoff", "must be positive, as Longest", min(o.Backoff, o.Longest).String())
+		return refuse("Backoff", "must be positive, and so must Longest", min(o.Backoff, o.Longest).String())
 	case o.AckWait != 0 && o.AckWait < time.Second:
 		return refuse("AckWait", "must be at least 1s", o.AckWait.String())
 	}

@@ -69,7 +69,8 @@ type ledgerEntry struct {
 // division is what a member holds.
 type division interface {
 	// release stops what the replica does not have in a view, and waits until that has
-	// stopped. With nil it stops everything. After an error it is called again.
+	// stopped. With nil it stops everything, and returns no error: it reads no lists of a view.
+	// After an error it is called again.
 	release(ctx context.Context, v *view) error
 	// hold begins what the replica has in a view. It must not block.
 	hold(v *view, h *holding)
@@ -427,8 +428,9 @@ func (m *member) confirm(record heartbeat, value []byte, revision uint64, began 
 	signal(m.changed)
 }
 
-// extendLease lets the time of the lease begin at began. If there was no valid lease, a new holding begins: the
-// time for which the replica may hold its share. The caller holds m.mu.
+// extendLease lets the time of the lease begin at began. A holding is the time for which the replica may hold its
+// share. If there is none, as the previous lease was lost or this is the first, a new one begins, unless the lease
+// that began at began is over already. The caller holds m.mu.
 func (m *member) extendLease(began time.Time) {
 	m.began = began
 	close(m.renewed) // check waits for it
@@ -519,7 +521,7 @@ func (m *member) adopt(ctx context.Context) {
 		select {
 		case <-ctx.Done():
 			timer.Stop()
-			_ = m.division.release(ctx, nil) // without a view, it cannot fail
+			_ = m.division.release(ctx, nil) // nil stops everything, which cannot fail: it reads nothing from NATS
 			return
 		case <-m.changed:
 		case <-timer.C:
@@ -545,7 +547,7 @@ func (m *member) adoptLatest(ctx context.Context, a *adoption) (wait time.Durati
 	m.mu.Unlock()
 	isOtherLease := current != a.holding // the lease was lost, or is a new one
 	if isOtherLease {
-		_ = m.division.release(ctx, nil) // without a view, it cannot fail
+		_ = m.division.release(ctx, nil) // nil stops everything, which cannot fail
 		*a = adoption{holding: current}
 	}
 	hasLease := current != nil

@@ -131,8 +131,10 @@ func (s *site) collect(ctx context.Context) error {
 	s.mu.Lock()
 	s.latest = now
 	s.mu.Unlock()
-	s.probe.run(ctx, s.follower.Stats().Confirmed, now.Time) // the next status has its result
-	now.Profiles = slices.Clone(now.Profiles)                // those in latest, which is being served, must not change
+	// The probe tests whether NATS can be written, if the follower has not written for some time. As that may take
+	// seconds, the first status does not wait for it: the result is among the reasons of the next call.
+	s.probe.run(ctx, s.follower.Stats().Confirmed, now.Time)
+	now.Profiles = slices.Clone(now.Profiles) // those in latest, which is being served, must not change
 	err := s.measure(ctx, &now)
 	s.mu.Lock()
 	defer s.mu.Unlock()
