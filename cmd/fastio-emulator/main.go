@@ -309,9 +309,10 @@ func build(c settings) (s *emulator.Server, token, workspace string, err error) 
 	return s, token, workspace, nil
 }
 
-// buildAt does what build does, except for the reset. Meanwhile the clock of the emulator stands
-// still at the given time, so that the invented objects do not depend on how long their creation
-// takes. Then the emulator uses the given clock.
+// buildAt returns an emulator with the objects, faults and disagreements of the settings, and a
+// token and a workspace of it. While they are created, the clock of the emulator stands still at
+// the given time, so that the invented objects do not depend on how long that takes. Then the
+// emulator uses the given clock.
 func buildAt(
 	c settings, at time.Time, clock func() time.Time,
 ) (s *emulator.Server, token, workspace string, err error) {

@@ -130,7 +130,7 @@ func (s *Server) readState(r io.Reader, open func(name string) (*blob.Blob, erro
 	s.limits.mu.Lock()
 	defer s.limits.mu.Unlock()
 	hadDeviceFlow := s.Options.OAuth.DeviceFlow
-	avoidWriteOfOptions(freshOptions, &s.Options)
+	avoidWriteOfOptions(freshOptions, &s.Options) // calls read them without a lock: commit must not write equal ones
 	s.ReplaceState(commit)
 	changesRoutes := s.Options.OAuth.DeviceFlow != hadDeviceFlow
 	if changesRoutes {

@@ -143,8 +143,8 @@ func (h *Handlers) Routes() []*wire.Route {
 			wire.With(h.aiProfile(wire.Write), h.autoTitle), wire.Form("user_context")),
 		wire.Get("ai.OGImage", "/current/share/{share_id}/ai/autoog/", h.shareImage, wire.OptionalCredential),
 	}
-	toRead, toDelete := h.threadOfPath(reader, noThreadToRead), h.threadOfPath(writer, noThreadToRead)
-	toChange := h.threadOfPath(writer, noThreadToChange)
+	toRead, toDelete := h.threadOfPath(reader, statusNoThread), h.threadOfPath(writer, statusNoThread)
+	toChange := h.threadOfPath(writer, statusNoThreadToChange)
 	for _, scope := range []string{"/current/workspace/{workspace_id}/ai/", "/current/share/{share_id}/ai/"} {
 		agent := scope + "agent/"
 		chat := agent + "{chat_id}/"
@@ -160,7 +160,7 @@ func (h *Handlers) Routes() []*wire.Route {
 			wire.Post("ai.Threads.Update", chat+"update/", wire.With(toChange, h.updateThread), wire.Form("name")),
 			wire.Delete("ai.Threads.Delete", chat, wire.With(toDelete, h.deleteThread)),
 			wire.Post("ai.Threads.Publish", chat+"publish/", wire.With(toChange, publishThread),
-				wire.BlankForm(wire.NoFields)),
+				wire.BlankForm(wire.NoFields)), // an empty form, or {}
 			wire.Post("ai.Turns.Send", chat+"message/", wire.With(writer, h.sendTurn), wire.Form(questionFields)),
 			wire.Post("ai.Turns.Cancel", chat+"cancel/", h.cancelTurn),
 			wire.Get("ai.Turns.List", chat+"messages/list/", wire.With(toRead, h.listTurns)),
@@ -266,8 +266,8 @@ func (h *Handlers) refuseDeniedAgent(profileID string) error {
 
 // Statuses of the refusal of a conversation that does not exist.
 const (
-	noThreadToRead   = http.StatusNotFound      // of calls that read or delete it, or ask in it
-	noThreadToChange = http.StatusNotAcceptable // of calls that rename or publish it, or cancel its turn
+	statusNoThread         = http.StatusNotFound      // of calls that read or delete it, or ask in it
+	statusNoThreadToChange = http.StatusNotAcceptable // of calls that rename or publish it, or cancel its turn
 )
 
 // threadOfPath returns a function that finds the conversation in the path. For one that
@@ -299,7 +299,7 @@ func (h *Handlers) threadIn(c *wire.Call, profileID string, status int) (*thread
 
 // turnOfPath returns the turn in the path, of a conversation of the caller.
 func (h *Handlers) turnOfPath(c *wire.Call) (*turn, error) {
-	th, err := h.threadOfPath(h.chatProfile(wire.Read), noThreadToRead)(c)
+	th, err := h.threadOfPath(h.chatProfile(wire.Read), statusNoThread)(c)
 	if err != nil {
 		return nil, err
 	}

@@ -94,7 +94,7 @@ func (h *Handlers) addTurn(th *thread, q *question, key askKey) *turn {
 // being answered, or if the conversation would be longer than the option ThreadLimit. A
 // repeated call with the same idempotency key returns the same turn.
 func (h *Handlers) sendTurn(c *wire.Call, profileID string) (wire.Object, error) {
-	th, noThread := h.threadIn(c, profileID, noThreadToRead)
+	th, noThread := h.threadIn(c, profileID, statusNoThread)
 	if noThread == nil {
 		if t := h.askedBefore(c, th.id); t != nil {
 			return t.object(), nil
@@ -188,7 +188,7 @@ func publishThread(*wire.Call, *thread) (wire.Object, error) { return nil, notPu
 // the status 406.
 func (h *Handlers) cancelTurn(c *wire.Call) (wire.Object, error) {
 	isLegacy := h.w.Options.AI.LegacyCancel
-	th, err := h.threadOfPath(h.chatProfile(wire.Write), noThreadToChange)(c)
+	th, err := h.threadOfPath(h.chatProfile(wire.Write), statusNoThreadToChange)(c)
 	if err == nil && len(c.Body) > 0 {
 		err = wire.Refuse(http.StatusNotAcceptable, codeChatBody, "The body must be empty.")
 	}

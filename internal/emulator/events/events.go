@@ -505,8 +505,9 @@ func (v *Viewer) mayAck(n uint32) bool {
 }
 
 // eventOfPath returns the row of the event in the path. It refuses an event that is not
-// visible yet, that may rejects, or whose organization blocks the location of the caller.
-func (v *Viewer) eventOfPath(c *wire.Call, may func(uint32) bool) (uint32, error) {
+// visible yet, one for whose row allowed returns false, and one whose organization blocks the
+// location of the caller.
+func (v *Viewer) eventOfPath(c *wire.Call, allowed func(row uint32) bool) (uint32, error) {
 	id := wire.Plain(c.Segment("event_id"))
 	switch {
 	case id == "":
@@ -527,7 +528,7 @@ func (v *Viewer) eventOfPath(c *wire.Call, may func(uint32) bool) (uint32, error
 	switch {
 	case v.accessMode(profileID) == wire.NoAccess:
 		return 0, h.w.OutOfScopeRefusal(profileID)
-	case !may(n):
+	case !allowed(n):
 		return 0, wire.Refuse(http.StatusNotAcceptable, codeEventAccess, "You may not access this event.")
 	case h.blocked[l.Places.Values[l.Entries[n].Place].Org]:
 		return 0, wire.RefuseWithReason(http.StatusForbidden, wire.CodeGeo, "geo_restricted",

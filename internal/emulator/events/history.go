@@ -136,12 +136,12 @@ func (h *Handlers) Generate(history world.History) {
 		now:       now.UnixNano(),
 		owner:     h.w.Log.Names.Intern(h.w.OwnerOf(history.Workspace)),
 		files:     h.recent[history.Workspace],
-		readsOnly: h.readsOnly[history.Workspace],
+		readsOnly: h.readsOnly[history.Workspace], // then the events only read files: none changes one
 	}
 	g.people = h.peopleOf(history.Workspace, dice)
 	first := len(h.w.Log.Entries)
 	g.addEvents(history)
-	h.markLatestEvents(now, first)
+	h.wakePolls(now, first)
 	h.recent[history.Workspace] = slices.Clone(g.files[max(0, len(g.files)-world.Remembered):])
 }
 
@@ -449,9 +449,9 @@ func (r rowLists) of(id string) *[]uint32 {
 	return r[id]
 }
 
-// markLatestEvents reports changes to those who poll, only for the latest of the events
-// from row first on: a history can have a million, and a few are enough to wake all polls.
-func (h *Handlers) markLatestEvents(now time.Time, first int) {
+// wakePolls reports the events from row first on as changes to those who poll, but only the
+// latest: a history can have a million events, and a few are enough to wake all polls.
+func (h *Handlers) wakePolls(now time.Time, first int) {
 	const most = 100
 	entries := h.w.Log.Entries
 	for n := max(first, len(entries)-most); n < len(entries); n++ {

@@ -49,7 +49,7 @@ func (h *Handlers) WritePast(events int, seed uint64, workspaces ...string) {
 	if len(h.w.Log.Entries) > first {
 		indexRows(&h.w.Log, world.Number(first))
 	}
-	h.markLatestEvents(now, first)
+	h.wakePolls(now, first)
 }
 
 // past is the generator of a workspace with nodes.

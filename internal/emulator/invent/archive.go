@@ -172,7 +172,7 @@ func (s *studio) addArchive(f *seed.File, client string, from time.Time, nodes i
 		n := s.nodeOf(d, dice)
 		n.Profile, n.Parent, n.Created = workspace, box, at
 		f.Nodes = append(f.Nodes, n)
-		s.addComments(f, &n, d, dice)
+		s.addFactAndComment(f, &n, d, dice)
 	}
 }
 
@@ -213,9 +213,9 @@ func (s *studio) nodeOf(d *document, dice *rand.Rand) seed.Node {
 	return n
 }
 
-// addComments adds the fact and the comment that some documents have: the amount as a
+// addFactAndComment adds the fact and the comment that some documents have: the amount as a
 // fact of an invoice, and a comment on every perComment-th document.
-func (s *studio) addComments(f *seed.File, n *seed.Node, d *document, dice *rand.Rand) {
+func (s *studio) addFactAndComment(f *seed.File, n *seed.Node, d *document, dice *rand.Rand) {
 	if d.kind == invoice {
 		f.Facts = append(f.Facts, seed.Fact{
 			Node: n.ID, Field: "amount_eur", Value: d.amount(), Confidence: "certain", Rationale: "The line Total.",

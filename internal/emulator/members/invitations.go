@@ -268,7 +268,8 @@ func (h *Handlers) invitations(c *wire.Call, id string) (wire.Object, error) {
 		return nil, roleTooLow()
 	}
 	state := c.Segment("state")
-	// PathValue is "" only without a state in the route: it has a zero byte for an empty segment.
+	// PathValue returns "" only if the route has no state. For an empty segment of the path it returns a zero byte, which
+	// the emulator has put there. Segment returns "" in both cases.
 	routeHasState := c.Request.PathValue("state") != ""
 	c.Check.InvalidIf(routeHasState && !slices.Contains(world.InviteStates(), state),
 		"state", strings.Join(world.InviteStates(), ", ")+".")

@@ -38,7 +38,7 @@ func (h *Handlers) createShare(c *wire.Call, workspaceID string) (wire.Object, e
 		h.shareConflicts++
 		return nil, wire.Refuse(http.StatusConflict, codeShareBusy, "Another operation is under way.")
 	}
-	d.applyConsequences()
+	d.adjustAccess()
 	return h.makeShare(c, d, makesFolder)
 }
 
@@ -149,7 +149,7 @@ func (h *Handlers) updateShare(c *wire.Call, share *world.Share) (wire.Object, e
 	if err := c.Check.Err(); err != nil {
 		return nil, err
 	}
-	d.applyConsequences()
+	d.adjustAccess()
 	if d.Share == *share {
 		return nil, nil
 	}
@@ -375,10 +375,10 @@ func (d *draft) checkExclusions() {
 // featureAnonymousUploads is ours: the name is not published.
 const featureAnonymousUploads = "anonymous_uploads"
 
-// applyConsequences changes fields that follow from others: a link for anyone is
+// adjustAccess changes the fields of access that other fields limit: a link for anyone is
 // restricted to registered users if another setting requires to know the user, and
 // only a link for anyone keeps a password and anonymous uploads.
-func (d *draft) applyConsequences() {
+func (d *draft) adjustAccess() {
 	notify, notified := d.c.Field("notify")
 	receives := d.Kind() != world.ShareSend
 	anonymousUploads := receives && d.AnonymousUploads

@@ -8,7 +8,9 @@ import (
 	"github.com/fastio-go/fastio/internal/emulator/world"
 )
 
-// versionRoutes returns the routes of versions.
+// versionRoutes returns the routes that list and restore the versions of a file. Visitors of
+// a share may list them without a credential. The handlers get what NodeOfPath returns: the
+// storage of the file and its node.
 func (h *versions) versionRoutes() []*wire.Route {
 	return slices.Concat(
 		withVisitors(onNodes(wire.Get, "storage.Versions.List", "versions/",

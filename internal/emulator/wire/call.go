@@ -128,10 +128,10 @@ func (c *Call) OpaqueSegment(name string) string {
 }
 
 // RequiredSegment reads the id of an object from the path, as OpaqueSegment does. If the id
-// is empty, the error of the call has the text missing.
-func (c *Call) RequiredSegment(name, missing string) string {
+// is empty, the call is refused with the text of ifEmpty.
+func (c *Call) RequiredSegment(name, ifEmpty string) string {
 	if Plain(c.Segment(name)) == "" {
-		c.Check.Missing(name, missing)
+		c.Check.Missing(name, ifEmpty)
 		return ""
 	}
 	return c.OpaqueSegment(name)
