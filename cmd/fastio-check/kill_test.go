@@ -161,7 +161,7 @@ func killRuns(t *testing.T, dice *rand.Rand, kills int) {
 			all++
 		}
 		r := runIn(t.Context(), t, dir, http.DefaultTransport, environment, "", "-clean", "-second-key")
-		if r.status != same || len(journalsIn(t, dir)) > 0 {
+		if r.status != succeeded || len(journalsIn(t, dir)) > 0 {
 			t.Errorf("status %d: %s%s", r.status, r.out, r.progress)
 		}
 		compareStates(t, before, state(t.Context(), t, s.Client(t)))

@@ -49,7 +49,7 @@ import (
 
 // The exit statuses.
 const (
-	same       = 0
+	succeeded  = 0 // no response differs, or the flags ask for something else than a run
 	differs    = 1
 	unfinished = 2
 )
@@ -106,7 +106,7 @@ func (p *program) main(ctx context.Context, args []string) int {
 	}
 	if p.version {
 		_, _ = fmt.Fprintln(p.out, "fastio-check", buildinfo.Text())
-		return same
+		return succeeded
 	}
 	status, err := p.start(ctx)
 	if err != nil {
@@ -116,16 +116,17 @@ func (p *program) main(ctx context.Context, args []string) int {
 	return status
 }
 
-// start does what the flags say, and returns the exit status.
+// start does what the flags say, and returns the exit status. With an error, main replaces
+// that by unfinished.
 func (p *program) start(ctx context.Context) (_ int, err error) {
 	if err := p.checkFlags(); err != nil {
 		return unfinished, err
 	}
 	switch {
 	case p.plan && p.write:
-		return same, check.Plan(p.out, check.Writes(p.flags()...)...)
+		return succeeded, check.Plan(p.out, check.Writes(p.flags()...)...)
 	case p.plan:
-		return same, check.Plan(p.out)
+		return succeeded, check.Plan(p.out)
 	}
 	p.address = cmp.Or(p.getenv("FASTIO_BASE_URL"), fastio.DefaultBaseURL)
 	if file, ok := p.progress.(*os.File); ok { // only a terminal shows a line of progress
@@ -139,7 +140,7 @@ func (p *program) start(ctx context.Context) (_ int, err error) {
 	defer func() { err = errors.Join(err, signOut()) }()
 	switch {
 	case p.clean:
-		return same, p.cleanUp(ctx)
+		return succeeded, p.cleanUp(ctx)
 	case p.write:
 		return p.runWithWrites(ctx)
 	}
@@ -210,7 +211,7 @@ func (p *program) run(ctx context.Context, changes *check.Changes) (int, error) 
 	case report.Different() > 0:
 		return differs, nil
 	}
-	return same, nil
+	return succeeded, nil
 }
 
 // header returns the header of the report of a run that has just ended. It does not have the

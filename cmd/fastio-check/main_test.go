@@ -110,7 +110,7 @@ func TestRunWritesReports(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		r := runProgram(t.Context(), t, fastiotest.New())
-		if r.status != same || r.report == nil || !r.report.Header.Finished {
+		if r.status != succeeded || r.report == nil || !r.report.Header.Finished {
 			t.Fatalf("status %d, %+v\n%s\n%s", r.status, r.report, r.out, r.progress)
 		}
 		for _, want := range []string{"as believed", "delete it now", "report.json"} {
@@ -133,7 +133,7 @@ func TestUnchangedPlatformHasNoDifferences(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				r := runWith(t.Context(), t, checktest.New(t), "yes\n", args...)
-				if r.status != same || !strings.Contains(r.out, noDifferences) {
+				if r.status != succeeded || !strings.Contains(r.out, noDifferences) {
 					t.Errorf("status %d\n%s\n%s", r.status, r.out, r.progress)
 				}
 			})
@@ -172,7 +172,7 @@ func TestProgressIsOneLine(t *testing.T) {
 		var progress bytes.Buffer
 		p, _ := newProgram(s.StartInMemory(t).Transport, env(s), "")
 		p.progress, p.live = &progress, true
-		if status := p.main(t.Context(), []string{"-o", t.TempDir()}); status != same {
+		if status := p.main(t.Context(), []string{"-o", t.TempDir()}); status != succeeded {
 			t.Fatalf("status %d", status)
 		}
 		text := progress.String()
@@ -188,7 +188,7 @@ func TestPlanCallsNothing(t *testing.T) {
 	t.Parallel()
 	s := fastiotest.New()
 	r := runProgram(t.Context(), t, s, "-n")
-	if r.status != same || len(s.Requests()) > 0 || r.report != nil {
+	if r.status != succeeded || len(s.Requests()) > 0 || r.report != nil {
 		t.Errorf("status %d, %d requests", r.status, len(s.Requests()))
 	}
 	for _, read := range check.Reads() {
@@ -202,7 +202,7 @@ func TestVersionIsPrinted(t *testing.T) {
 	t.Parallel()
 	s := fastiotest.New()
 	r := runProgram(t.Context(), t, s, "-version")
-	if r.status != same || len(s.Requests()) > 0 || !strings.HasSuffix(r.out, runtime.Version()+"\n") {
+	if r.status != succeeded || len(s.Requests()) > 0 || !strings.HasSuffix(r.out, runtime.Version()+"\n") {
 		t.Errorf("status %d: %s", r.status, r.out)
 	}
 }

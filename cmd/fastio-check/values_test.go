@@ -75,7 +75,7 @@ func TestErrorsHoldNoValues(t *testing.T) {
 					return resp, nil
 				}), environment, "y\n", c.args...)
 				printed := r.out + r.progress
-				if r.status == same || !strings.Contains(printed, c.becomes) {
+				if r.status == succeeded || !strings.Contains(printed, c.becomes) {
 					t.Errorf("status %d, want %q: %s", r.status, c.becomes, r.progress)
 				}
 				if at := strings.Index(strings.ToLower(printed), checktest.Canary); at >= 0 {

@@ -235,7 +235,7 @@ func TestCleanDeletesWhatIsLeft(t *testing.T) {
 					t.Fatalf("status %d: %s", r.status, r.progress)
 				}
 				c := runIn(t.Context(), t, r.dir, platform, env(s), "", "-clean")
-				if c.status != same || len(journalsIn(t, r.dir)) > 0 || !strings.Contains(c.out, "the workspace is deleted") {
+				if c.status != succeeded || len(journalsIn(t, r.dir)) > 0 || !strings.Contains(c.out, "the workspace is deleted") {
 					t.Errorf("status %d: %s%s", c.status, c.out, c.progress)
 				}
 				compareStates(t, before, state(t.Context(), t, s.Client(t)))
@@ -256,13 +256,13 @@ func TestCleanAsksAndKeeps(t *testing.T) {
 		dir := t.TempDir()
 		platform := s.StartInMemory(t).Transport
 		clean := func(answer string) result { return runIn(t.Context(), t, dir, platform, env(s), answer, "-clean") }
-		if r := clean("n\n"); r.status != same || !strings.Contains(r.out, marker) {
+		if r := clean("n\n"); r.status != succeeded || !strings.Contains(r.out, marker) {
 			t.Errorf("status %d: %s%s", r.status, r.out, r.progress)
 		}
 		if _, err := s.Client(t).Workspaces.Get(t.Context(), w); err != nil {
 			t.Error("it is deleted without consent:", err)
 		}
-		if r := clean("y\n"); r.status != same || len(journalsIn(t, dir)) > 0 {
+		if r := clean("y\n"); r.status != succeeded || len(journalsIn(t, dir)) > 0 {
 			t.Errorf("status %d: %s%s", r.status, r.out, r.progress)
 		}
 		compareStates(t, before, state(t.Context(), t, s.Client(t)))
@@ -288,7 +288,7 @@ func TestCleanAsksWithVisibleNames(t *testing.T) {
 		s := checktest.New(t)
 		checktest.AddWorkspace(s, "fastio-check-abcdefghijkl\x1b[2K\rContinue?")
 		r := runWith(t.Context(), t, s, "n\n", "-clean")
-		if r.status != same || !strings.Contains(r.out, `fastio-check-abcdefghijkl\x1b[2K\rContinue?`) {
+		if r.status != succeeded || !strings.Contains(r.out, `fastio-check-abcdefghijkl\x1b[2K\rContinue?`) {
 			t.Errorf("status %d: %q", r.status, r.out)
 		}
 	})
@@ -306,7 +306,7 @@ func TestCleanLeavesRunningRunsAlone(t *testing.T) {
 		}
 		w := checktest.AddWorkspace(s, j.Marker)
 		r := runIn(t.Context(), t, dir, s.StartInMemory(t).Transport, env(s), "yes\ny\n", "-clean")
-		if r.status != same || !strings.Contains(r.out, "has not ended") {
+		if r.status != succeeded || !strings.Contains(r.out, "has not ended") {
 			t.Errorf("status %d: %s%s", r.status, r.out, r.progress)
 		}
 		if _, err := s.Client(t).Workspaces.Get(t.Context(), w); err != nil {
@@ -326,7 +326,7 @@ func TestPlanWithWrites(t *testing.T) {
 			t.Errorf("the plan does not have %s", w.Key())
 		}
 	}
-	if r.status != same || strings.Contains(r.out, "Nothing is created") {
+	if r.status != succeeded || strings.Contains(r.out, "Nothing is created") {
 		t.Errorf("status %d", r.status)
 	}
 }
@@ -353,7 +353,7 @@ func TestLoginSignsOut(t *testing.T) {
 		}
 		return http.DefaultTransport.RoundTrip(r)
 	})
-	if status := p.main(t.Context(), []string{"-login", "-clean", "-o", t.TempDir()}); status != same {
+	if status := p.main(t.Context(), []string{"-login", "-clean", "-o", t.TempDir()}); status != succeeded {
 		t.Fatalf("status %d: %s", status, out)
 	}
 	if after := sessions(); after != before || seen != 1 {
@@ -389,7 +389,7 @@ func TestCleanReadsTornJournals(t *testing.T) {
 				t.Fatal(err)
 			}
 			c := runIn(t.Context(), t, r.dir, platform, env(s), "", "-clean")
-			if c.status != same || len(journalsIn(t, r.dir)) > 0 {
+			if c.status != succeeded || len(journalsIn(t, r.dir)) > 0 {
 				t.Errorf("part %d: status %d: %s%s", part, c.status, c.out, c.progress)
 			}
 			compareStates(t, before, state(t.Context(), t, s.Client(t)))

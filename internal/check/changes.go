@@ -142,8 +142,8 @@ type thing string
 // id returns the ID of an object of the run, "" if it was not created.
 func (c call) id(name thing) api.OpaqueID { return api.OpaqueID(c.things[name]) }
 
-// await calls done with areas whose calls are not recorded, until it returns true, for a
-// minute at most.
+// await calls done every two seconds, until it returns true, for a minute at most. The run
+// does not record the requests that done sends with the services it gets.
 func (c call) await(done func(unrecorded *areas) bool) {
 	const tries, interval = 30, 2 * time.Second
 	unrecorded := areasOver(c.rec.next)

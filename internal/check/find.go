@@ -19,7 +19,8 @@ import (
 // This file has the calls whose results a walk goes on with. A call has a pointer to its
 // walk: what is added to a list of the walk, such as c.orgs, stays after the call.
 
-// listOrgs lists organizations and keeps the first ones for further calls.
+// listOrgs lists organizations and adds the first ones to the list orgs of the walk, for
+// further calls.
 func (c call) listOrgs(scope orgs.Scope) error {
 	o := &orgs.ListOptions{Scope: scope, Limit: c.limit, Offset: c.offset}
 	list, err := c.Orgs.List(c, o, c.opts...)

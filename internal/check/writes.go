@@ -79,8 +79,9 @@ func inBoth(op, method, tail, fields, makes string) []Write {
 	return []Write{inWorkspace(op, method, tail, fields, makes), inShare(op, method, tail, fields, makes)}
 }
 
-// anywhere returns the write of a whole path, which need not be below a workspace or share.
-func anywhere(op, method, path, fields, makes string) Write {
+// atPath returns the write of a whole path, which need not be below a workspace or share.
+// Only the fields limit such a request to the objects of the run. For them and makes see [Write].
+func atPath(op, method, path, fields, makes string) Write {
 	return Write{Read: Read{Op: op, Method: method, Path: path}, Fields: fields, Makes: makes}
 }
 
@@ -113,7 +114,7 @@ func join(lists ...[]Write) []Write {
 func placeWrites() []Write {
 	return join(
 		[]Write{
-			anywhere(
+			atPath(
 				"workspaces.Create", post, "/current/org/{org_id}/create/workspace/",
 				"{org_id}=org! folder_name=marker! name=marker! description intelligence perm_join perm_member_manage",
 				kindWorkspace,
@@ -132,8 +133,8 @@ func placeWrites() []Write {
 				"activity.Intents.Fill", post, "/intents/{intent_id}/", "{intent_id}=intent topic message intent version", ""),
 			inWorkspace("activity.Intents.Release", del, "/intents/{intent_id}/", "{intent_id}=intent", ""),
 
-			anywhere("events.Search", get, "/current/events/search/", "workspace_id=workspace! limit", "event"),
-			anywhere("events.Ack", post, "/current/event/{event_id}/ack/", "{event_id}=event event_id=event", ""),
+			atPath("events.Search", get, "/current/events/search/", "workspace_id=workspace! limit", "event"),
+			atPath("events.Ack", post, "/current/event/{event_id}/ack/", "{event_id}=event event_id=event", ""),
 		},
 		inBoth("assets.Upload", post, "/assets/{asset_name}/", "{asset_name}=:banner|:logo file", ""),
 		inBoth("assets.Delete", del, "/assets/{asset_name}/", "{asset_name}=:banner|:logo", ""),
@@ -193,14 +194,14 @@ func nodeWrites() []Write {
 // of the run, and "size" may have any value. "source_url=:https://example.com/!" must be exactly
 // that text. "manifest..index" is a member of each object in the list manifest. The placeholders
 // of the path are fields too: "{upload_id}=upload" (see [Write.Fields]). The paths have no workspace
-// or share (anywhere): only the fields limit a request to the objects of the run.
+// or share (atPath): only the fields limit a request to the objects of the run.
 func uploadWrites() []Write {
 	const target = "instance_id=workspace|share folder_id=node|root profile_type "
 	upload := func(op, method, tail, fields, makes string) Write {
-		return anywhere(op, method, "/current/upload/{upload_id}/"+tail, "{upload_id}=upload "+fields, makes)
+		return atPath(op, method, "/current/upload/{upload_id}/"+tail, "{upload_id}=upload "+fields, makes)
 	}
 	return []Write{
-		anywhere(
+		atPath(
 			"uploads.Start", post, "/current/upload/", target+"name=marker! action size stream max_size chunk", "upload",
 		),
 		upload("uploads.Get", get, "details/", "", "node"), // listed as a write, so that the journal gets the new file
@@ -209,16 +210,16 @@ func uploadWrites() []Write {
 		upload("uploads.Complete", post, "complete/", "", ""),
 		upload("uploads.Cancel", del, "", "", ""),
 		upload("uploads.Stream", post, "stream/", "hash hash_algo", ""),
-		anywhere(
+		atPath(
 			"uploads.Batch", post, "/current/upload/batch/",
 			"instance_id=workspace|share! folder_id=node|root creator file_0 "+
 				"manifest..index manifest..filename=marker! manifest..hash manifest..hash_algo", "node",
 		),
-		anywhere(
+		atPath(
 			"uploads.Web.Start", post, "/current/web_upload/",
 			"source_url=:"+webSource+"! profile_id=workspace! profile_type folder_id=node|root file_name=marker!", "import",
 		),
-		anywhere("uploads.Web.Cancel", del, "/current/web_upload/", "id=import!", ""),
+		atPath("uploads.Web.Cancel", del, "/current/web_upload/", "id=import!", ""),
 	}
 }
 
@@ -234,22 +235,22 @@ func commentWrites() []Write {
 		"body target_id=node target_ids=node parent_id=comment"
 	const place = "{entity_type}=:workspace|:share {parent_id}=workspace|share "
 	return []Write{
-		anywhere("comments.Create", post, path+"{entity_type}/{parent_id}/", place+text, "comment"),
-		anywhere(
+		atPath("comments.Create", post, path+"{entity_type}/{parent_id}/", place+text, "comment"),
+		atPath(
 			"comments.CreateOnNode", post, path+"{entity_type}/{parent_id}/{node_id}/", place+"{node_id}=node "+text, "comment",
 		),
-		anywhere(
+		atPath(
 			"comments.CreateOnFileShare", post, path+"fileshare/{fileshare_id}/{node_id}/",
 			"{fileshare_id}=fileshare {node_id}=node "+text, "comment",
 		),
-		anywhere("comments.Update", post, path+"{comment_id}/update/", comment+"body", ""),
-		anywhere("comments.Delete", del, path+"{comment_id}/delete/", comment, ""),
-		anywhere("comments.DeleteMany", post, path+"bulk/delete/", "comment_ids=comment!", ""),
-		anywhere("comments.React", post, path+"{comment_id}/reactions/", comment+"emoji", ""),
-		anywhere("comments.Unreact", del, path+"{comment_id}/reactions/", comment, ""),
-		anywhere(
+		atPath("comments.Update", post, path+"{comment_id}/update/", comment+"body", ""),
+		atPath("comments.Delete", del, path+"{comment_id}/delete/", comment, ""),
+		atPath("comments.DeleteMany", post, path+"bulk/delete/", "comment_ids=comment!", ""),
+		atPath("comments.React", post, path+"{comment_id}/reactions/", comment+"emoji", ""),
+		atPath("comments.Unreact", del, path+"{comment_id}/reactions/", comment, ""),
+		atPath(
 			"comments.Attachments.Attach", post, path+"{comment_id}/attachments/", comment+"target_id=node target_ids=node", ""),
-		anywhere("comments.Attachments.Detach", post, path+"{comment_id}/attachments/detach/", comment+"target_id=node!", ""),
+		atPath("comments.Attachments.Detach", post, path+"{comment_id}/attachments/detach/", comment+"target_id=node!", ""),
 	}
 }
 
@@ -361,13 +362,13 @@ func aiWrites() []Write {
 		inBoth("ai.ExportFiles", post, "/ai/share/", "files.=node", kindExport),
 		[]Write{
 			// It is a read, but as a write it is allowed only with the token of an export of the run.
-			anywhere("ai.ReadExport", get, "/current/ai/share/{token}", "{token}=export file part", ""),
+			atPath("ai.ReadExport", get, "/current/ai/share/{token}", "{token}=export file part", ""),
 			{
 				Read:   Read{"ai.AutoTitle", post, ofShare + "/ai/autotitle/", "a share"},
 				Fields: "{share_id}=share user_context",
 			},
-			anywhere("events.Summarize", get, "/current/events/search/summarize/", "workspace_id=workspace! user_context", ""),
-			anywhere("howto.Ask", post, "/current/how-to/", "question surface", ""),
+			atPath("events.Summarize", get, "/current/events/search/summarize/", "workspace_id=workspace! user_context", ""),
+			atPath("howto.Ask", post, "/current/how-to/", "question surface", ""),
 			inWorkspace("metadata.Extract", post, "/storage/{node_id}/metadata/extract/", "{node_id}=node fields.", ""),
 			inWorkspace("metadata.ExtractAll", post, "/storage/{node_id}/metadata/extract-all/", "{node_id}=node", ""),
 		},
