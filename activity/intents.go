@@ -150,7 +150,9 @@ func (n *Intents) All(
 				seen[it.ID] = true
 				return again
 			})
-			next.Cursor = cmp.Or(p.Cursor, next.Cursor) // after a page without a cursor the same one is sent again
+			// A page with intents but without a cursor means: ask again with the same one. If that brings nothing new several
+			// times, page.List ends the iteration.
+			next.Cursor = cmp.Or(p.Cursor, next.Cursor)
 			pages++
 			return p, strconv.Itoa(pages), nil
 		}

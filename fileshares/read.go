@@ -143,9 +143,10 @@ func (s *Service) source(
 	return src, Received{Name: file.Name, Version: file.Version}, nil
 }
 
-// Preview returns a preview of the file; of a preview of several files the
-// first. It requires the view capability. At most one redirect is followed,
-// without credentials. The caller must close the result.
+// Preview returns a preview of the file. If the preview consists of several files,
+// as [storage.PreviewTypeHLS] does, it returns the first. It requires the view
+// capability. At most one redirect is followed, without credentials. The caller must
+// close the result.
 //
 // Errors: those of [Service.Download]; [api.ErrNotFound] also if the preview does not exist,
 // yet or at all.

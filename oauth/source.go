@@ -668,9 +668,9 @@ type signer struct {
 func (t *signer) RoundTrip(req *http.Request) (*http.Response, error) {
 	base, err := t.source.config.baseOfTokens("oauth.Source.HTTPClient")
 	isForPlatform := req.URL.Scheme == base.Scheme && req.URL.Host == base.Host
-	platformIsKnown := base.Host != "" // err may only say that no token must be sent there
+	platformIsKnown := base.Host != "" // also with an err, for example because tokens must not be sent to base
 	if platformIsKnown && !isForPlatform {
-		return t.next.RoundTrip(req)
+		return t.next.RoundTrip(req) // without a token, so that err does not matter
 	}
 	var token api.Token
 	if err == nil {

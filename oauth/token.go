@@ -108,7 +108,8 @@ func (s *Service) Refresh(ctx context.Context, r RefreshRequest, opts ...api.Cal
 	return t, nil
 }
 
-// token sends a form to the token endpoint, once, and returns the token. A token that
+// token sends r, a request to the token endpoint, once, and returns the token. The texts of
+// an OAuth error may repeat the secrets of form, the body of r: they are masked. A token that
 // no header can hold is an [*unusableError] with the refresh token, which may be new.
 func (s *Service) token(ctx context.Context, r *api.Request, form api.Form, opts []api.CallOption) (*Token, error) {
 	op := r.Op

@@ -60,7 +60,7 @@ func (s *Service) GetPublic(ctx context.Context, share api.ID, opts ...api.CallO
 		Nodes    rows[storage.Node] `json:"nodes"`
 		Users    rows[User]         `json:"users"`
 		Org      *Org               `json:"org"`
-		Comments json.RawMessage    `json:"comments"` // always empty
+		Comments json.RawMessage    `json:"comments"` // always empty; has a field so that WithDrift does not report it as new
 	}](ctx, s.c, endpoint.SharesGetPublic(share, nil), opts)
 	if err != nil {
 		return nil, err

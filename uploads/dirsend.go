@@ -94,14 +94,15 @@ func (d *dir) createFolder(ctx context.Context, f *folder) {
 }
 
 // endFailed ends the entry of a file with an error. If that says that a quota or a limit
-// of the plan is exhausted, it is kept in quotaError, and nothing more is sent.
+// of the plan is exhausted, it is kept in quotaError, and no further call begins. Calls
+// that are under way end as usual, because the platform may have stored their files.
 func (d *dir) endFailed(ctx context.Context, e *entry, err error) {
 	refusal := quotaErrorIn(err)
 	if refusal == nil {
 		d.Fail(ctx, e.DirEntry, err)
 		return
 	}
-	d.End(ctx, e.DirEntry, api.DirFailed, err) // Fail could stop the calls under way
+	d.End(ctx, e.DirEntry, api.DirFailed, err) // Fail could cancel the calls under way
 	d.quotaError.CompareAndSwap(nil, refusal)
 }
 

@@ -46,7 +46,7 @@ func main() {
 			log.Fatal(err)
 		}
 	}
-	for _, name := range engines { // add misses the lines of a file that was renamed
+	for _, name := range engines { // each must exist: of a file that was renamed, add would not count the lines
 		if _, err := os.Stat(name); err != nil {
 			log.Fatal(err)
 		}
