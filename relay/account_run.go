@@ -202,7 +202,7 @@ func (e reasonError) Error() string { return string(e) }
 // failedToBegin reports why an account has no client, and returns when to try again.
 func (a *accountRun) failedToBegin(s *shard, record *accountRecord, err error) time.Time {
 	if errors.Is(err, errRefusedBefore) {
-		return onlyWhenWoken() // begin has called refuse, which has just done that: step runs again and saves the state
+		return onlyWhenWoken() // begin has called refuse, which wakes the task: step runs again and saves the state
 	}
 	if a.dropIfRemoved(record, err) {
 		return time.Now() // step then calls forget
@@ -428,8 +428,8 @@ func (l *liveAccount) recordRefusal(err error) bool {
 	return true
 }
 
-// dropCheckpoints makes stopAll save no checkpoint: it ends the publishers as the loss of the lease does.
-// Save of a sessionStore then refuses.
+// dropCheckpoints makes stopAll save no checkpoint: it ends the publishers, as the loss of the lease does,
+// and sessionStore.Save saves nothing after the end of its publisher.
 func (l *liveAccount) dropCheckpoints() {
 	for _, f := range l.followed {
 		f.endPub(errLost)

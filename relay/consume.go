@@ -305,11 +305,12 @@ func (c *consumer[T]) run(ctx context.Context, d *durable) error {
 	return ctx.Err()
 }
 
-// giveBack ends a subscription, and returns the messages that have arrived meanwhile
-// to the server, which delivers them to another program.
+// giveBack ends a subscription. Messages that have arrived and are not handled go to deliver
+// with a context that is done: it gives them back to the server, for another program, unless
+// they are in their last try.
 func (c *consumer[T]) giveBack(ctx context.Context, d *durable, messages jetstream.MessagesContext) {
 	ctx, cancel := context.WithCancel(ctx)
-	cancel() // so that deliver gives them back
+	cancel()
 	messages.Drain()
 	for {
 		msg, err := messages.Next(jetstream.NextMaxWait(time.Second))

@@ -194,8 +194,8 @@ func (c *consumer[T]) handledBefore(ctx context.Context, from *durable, d delive
 // consumer that is not in use is needed until the messages before its floor have expired: formerFloor
 // lets NATS delete it then.
 func (c *consumer[T]) formerFloor(ctx context.Context, profile string) (uint64, error) {
-	// The requests are sent also when ctx is done: deliver handles a message in its last try even then, unless it was
-	// handled before.
+	// The requests are sent also when ctx is done: even then, deliver handles a message in its last try, and the floor
+	// decides whether it was handled before.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), requestTimeout)
 	defer cancel()
 	name := c.Name + "-" + strings.ReplaceAll(profile, ".", "-")
@@ -207,7 +207,8 @@ func (c *consumer[T]) formerFloor(ctx context.Context, profile string) (uint64, 
 		return 0, c.wrap(name, err)
 	}
 	info := found.CachedInfo()
-	isOfGroup := groupOf(info) == c.Name // the name of another group can make the same name of a consumer
+	// The group a-b with the profile c has the same name of a consumer as the group a with the profile b.c.
+	isOfGroup := groupOf(info) == c.Name
 	if !isOfGroup {
 		return 0, nil
 	}

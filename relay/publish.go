@@ -80,8 +80,8 @@ func (f *fence) read(ctx context.Context) (r fenceRecord, sequence uint64, err e
 	return r, msg.Sequence, nil
 }
 
-// claim writes the next epoch of a profile, with the term of its holder: the number of the view (the list
-// of all replicas) in which the replica holds it. If the message in the stream has a higher term, there
+// claim writes the next epoch of a profile, with a term: the number of the view (the list of all replicas)
+// in which the replica holds the profile. If the message with the present epoch has a higher term, there
 // are two possible reasons. Either this replica does not hold the profile any more: checkHeld returns an
 // error. Or the numbers of views have begun again, because the bucket was deleted or restored: claim goes
 // on with the higher term, so that terms in the stream never fall.
