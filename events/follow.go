@@ -206,10 +206,11 @@ func (f *follower) perValue() ([]*follower, error) {
 	return all, nil
 }
 
-// addFollowers adds to all a copy of f for each value of a list of the options. The copy
-// has the value in a field of its query and, if its checkpoint has a name, at the end of
-// the name. It refuses a second list, a list whose field of the query is set already, and
-// a blank or repeated value.
+// addFollowers adds a copy of f to all for each of the values, which are those of the field
+// list of FollowOptions, such as "Events". The copy has its value in the query, in the field
+// that fieldOf returns, and at the end of the name of its checkpoint, if that has one. Errors:
+// if all has followers of another list already, if f has a value in that field of the query,
+// and for a blank or repeated value.
 func addFollowers[T ~string](
 	all []*follower, f *follower, list string, values []T, fieldOf func(*Query) *T,
 ) ([]*follower, error) {

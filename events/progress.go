@@ -142,10 +142,11 @@ func (f *follower) save(ctx context.Context) error {
 	return nil
 }
 
-// saveAgain loads the checkpoint after a save that failed with failure. That save, or
-// an earlier one with which it conflicts, may have been stored although its response
-// was lost: then the checkpoint has our Writer. It returns the revision that is stored,
-// or saves once more on top of it.
+// saveAgain loads the checkpoint after a save of data that failed with failure. That save,
+// or an earlier one with which it conflicts, may have been stored although its response
+// was lost: then the checkpoint has our Writer. If data is stored, saveAgain returns the
+// revision. If what an earlier save wrote is stored, it saves data on top of that.
+// Otherwise it returns failure.
 func (f *follower) saveAgain(ctx context.Context, data []byte, failure error) (uint64, error) {
 	held, err := f.o.Store.Load(ctx, f.o.Name)
 	if err != nil {
@@ -163,10 +164,11 @@ func (f *follower) saveAgain(ctx context.Context, data []byte, failure error) (u
 	return f.o.Store.Save(ctx, f.o.Name, Checkpoint{held.Revision, data})
 }
 
-// pollStart returns the time from which on a poll searches: the end of the last poll
-// (Searched) minus distance, but not before Complete, because earlier duplicates cannot be
-// recognized. It is always an Overlap before Searched or more, if need be before Complete,
-// so that no event is missed. It is never before Start.
+// pollStart returns the time from which on a poll searches: distance before the end of the
+// last poll (Searched), but not before Complete, because delivered events from before
+// Complete would not be recognized, and be delivered again. It is always at least an
+// Overlap before Searched, even if that is before Complete: then events may be delivered
+// again, but none is missed. It is never before Start.
 func (f *follower) pollStart(distance time.Duration) time.Time {
 	if f.Searched.IsZero() {
 		return f.Start
@@ -240,11 +242,13 @@ func (p *progress) addGap(reason GapReason, from, to time.Time) {
 	g.From, g.To = times.Earlier(g.From, from), times.Later(g.To, to)
 }
 
-// moveBackFromFuture moves the end of the last poll (Searched) back to the newest delivered
-// event if the end is in the future of the server's clock, because that was wrong. If the newest
-// event is in the future too, both move back to the newest remembered event that is not or,
-// without one, to the zero time. But then neither moves if the end has passed by the local
-// clock: probably the server's clock is behind now, and the times of the events are right.
+// moveBackFromFuture corrects the end of the last poll (Searched) if it is in the future of the
+// server's clock: it moves the end back to the newest delivered event (Newest).
+//
+// If Newest is in the future too, there are two cases. If both times have passed by the local
+// clock, neither moves: probably the server's clock is behind now, and they are right. Otherwise
+// Newest, and Searched if it is in the future, move back to the newest remembered event that is
+// not in the future or, if there is none, to the zero time.
 func (f *follower) moveBackFromFuture(ctx context.Context) error {
 	end := times.Later(f.Searched, f.Newest)
 	if f.walk != nil || end.IsZero() { // a poll has begun, or the next one is the first

@@ -239,8 +239,8 @@ func (s *ids) add(id uint64) bool {
 // removeLast removes the ID that was added last.
 func (s *ids) removeLast(id uint64) {
 	delete(s.set, id)
-	// With a next of 0, add has put the ID at the end of the ring: it has appended it, or has just overwritten the
-	// last place. With another next, the place of the ID stays in use until it is overwritten.
+	// If next is 0, the ID is at the end of the ring: add has appended it to a ring that is not full, or has put it in
+	// the last place of a full one. If not, the place of the ID stays in use until another ID overwrites it.
 	isAtEnd := s.next == 0 && len(s.ring) > 0
 	if isAtEnd {
 		s.ring = s.ring[:len(s.ring)-1]

@@ -374,7 +374,7 @@ func (w *Walk) markDelivered(id api.OpaqueID) bool {
 	h := hash(id)
 	fresh := w.delivered.add(h)
 	if !fresh {
-		// An event delivered before the slice was resumed is in Passed already. It has come again, as expected.
+		// An event that was delivered before the slice was resumed is in Passed already, and was expected again.
 		if i := slices.Index(w.expectedAgain, h); i >= 0 {
 			w.expectedAgain = slices.Delete(w.expectedAgain, i, i+1)
 			return false
@@ -382,7 +382,8 @@ func (w *Walk) markDelivered(id api.OpaqueID) bool {
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	// Any other duplicate is added too: a process that resumes at this page has Passed, but not w.delivered.
+	// Any other duplicate is added to Passed too: a process that resumes at this page knows of the delivered events
+	// only what is in the cursor.
 	w.state.Passed = append(w.state.Passed, h)
 	return fresh
 }
