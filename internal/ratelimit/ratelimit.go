@@ -129,7 +129,7 @@ func (g *Group) window(limit int) *window {
 }
 
 // Waiting is called with the length of a wait and whether it is a Retry-After.
-type Waiting func(wait time.Duration, ordered bool)
+type Waiting func(wait time.Duration, isRetryAfter bool)
 
 // Acquire waits until a call may start. Its class is that of the [Loop] of ctx.
 //
@@ -322,9 +322,10 @@ func (g *Group) Close(until time.Time, limit int) {
 	g.endLongWaits()
 }
 
-// Full returns the limit of a window announced as used up, and the start of the next one,
-// for the error of a call that a closed group does not start. It returns zero values if a
-// Retry-After closes the group, and the announcement is too old to be trusted.
+// Full is for the error of a call that a closed group does not start. If a response has
+// announced that a window is used up, it returns the limit of the window and the start of
+// the next window. It returns zero values if a Retry-After closes the group and the
+// announcement is too old to be trusted.
 func (g *Group) Full() (limit int, until time.Time) {
 	g.mu.Lock()
 	defer g.mu.Unlock()

@@ -365,10 +365,11 @@ func (s *sender) RoundTrip(req *http.Request) (*http.Response, error) {
 	}
 	req.Host = req.URL.Host // empty until now, because http.Client would copy the URL
 	began := time.Now()
-	// The waits that servers require must not exceed MaxWait in total (requiredWaits). planWait has added the last
-	// Retry-After to the total, but Acquire waits for it only now. So that it counts once, it is subtracted from the
-	// total to limit Acquire, and from the time that Acquire has taken. The random delay of up to jitter that the
-	// group adds to a Retry-After does not count: it is added to the limit, and subtracted from that time.
+	// MaxWait limits the total of the waits that servers require (requiredWaits). The total contains the last
+	// Retry-After, which planWait has added, although Acquire waits for it only now. So that it counts once, Acquire
+	// may take what MaxWait leaves after the earlier waits, and its time counts only as far as it exceeds the last
+	// Retry-After. The random delay of up to jitter that the group adds to a Retry-After does not count: it is added
+	// to the limit of Acquire, and subtracted from its time.
 	lastRetryAfter := x.retryAfter
 	x.retryAfter = 0
 	maxWait := x.options.MaxWait // negative means without a limit

@@ -56,9 +56,9 @@ func (x *exchange) observeRetry(ctx context.Context) {
 // reportWait returns the function that reports a wait for the rate limit, for a call
 // that has been queued since began.
 func (x *exchange) reportWait(ctx context.Context, began time.Time) ratelimit.Waiting {
-	return func(wait time.Duration, ordered bool) {
+	return func(wait time.Duration, isRetryAfter bool) {
 		reason := api.WaitReasonPace
-		if ordered {
+		if isRetryAfter {
 			reason = api.WaitReasonServer
 		}
 		x.observeWait(ctx, reason, time.Since(began), wait)
