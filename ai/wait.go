@@ -123,9 +123,10 @@ func (w *waiting) awaitEnd(ctx context.Context) (*Turn, error) {
 	return w.last, nil
 }
 
-// awaitActivity waits for a change of the thread and reports whether there may be one.
-// The first call only takes the cursor, so that no change between two reads is missed.
-// Without access to the activity it returns at once.
+// awaitActivity waits for a change of the thread and reports whether the thread may have
+// changed. The first call does not wait, but gets the cursor from which the later calls wait,
+// so that no change between two reads is missed. It returns true, because the thread may have
+// changed since the last read. Without access to the activity, awaitActivity returns at once.
 func (w *waiting) awaitActivity(ctx context.Context) (changed bool, err error) {
 	if w.noActivity {
 		return false, nil
@@ -135,7 +136,7 @@ func (w *waiting) awaitActivity(ctx context.Context) (changed bool, err error) {
 		Fields: []activity.Field{activity.FieldOf(activity.NameAIThread, w.thread.Plain())}, Cursor: w.cursor,
 	}
 	if !first {
-		o.Wait, o.Updated = heldPoll, true // only changes since the cursor: the first poll has none
+		o.Wait, o.Updated = heldPoll, true // wait for changes since the cursor
 	}
 	r, err := w.turns.changes.PollProfile(ctx, w.in, o, api.WithTimeout(longestPoll))
 	if err != nil {

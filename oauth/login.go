@@ -262,9 +262,9 @@ func (s *signIn) explainDiscovery(err error) error {
 	return err
 }
 
-// requestWithin makes a request with a timeout of its own, whose error contains the
-// purpose. If the endpoint does not exist, and no metadata were found that could name
-// another endpoint, the error says that the server publishes none.
+// requestWithin makes a request with a timeout of its own; the error of a timeout contains
+// the purpose. If the endpoint does not exist, and the server has no metadata that could
+// name another endpoint, the error says that the server publishes no metadata.
 func (s *signIn) requestWithin(ctx context.Context, purpose string, request func(ctx context.Context) error) error {
 	bounded, cancel := context.WithTimeout(ctx, requestTime)
 	defer cancel()

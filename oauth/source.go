@@ -320,11 +320,11 @@ func (s *Source) load(ctx context.Context) (*record, error) {
 	return r, err
 }
 
-// refreshIfDue returns a record whose token is not due for a refresh, refreshed if
-// needed. If it fails it returns the current record and the error. Refused is a token that the
-// server has rejected, or zero. If it is the token of the record, that is due and invalid. If
-// the record also lacks a refresh token, the session has ended: then refresh is called once,
-// to record that in the store.
+// refreshIfDue refreshes the token of the record r if that is due, and returns the record with
+// the new token, or r. If it fails it returns the current record and the error. Refused is an
+// access token that the server has rejected, or zero. If r has that token, a refresh is due. If
+// r also lacks a refresh token, the session has ended: then refresh is called once, to record
+// the end in the store.
 func (s *Source) refreshIfDue(ctx context.Context, r *record, refused api.Secret) (*record, error) {
 	impossible := r.cannotRefresh()
 	mustRecordEnd := r.hasUnrecordedEnd(refused)
@@ -350,7 +350,7 @@ func (s *Source) refreshIfDue(ctx context.Context, r *record, refused api.Secret
 	switch {
 	case err == nil:
 		s.backoff = backoff{}
-	case neverStarted && allCallersLeft: // while it waited for the lock: that is no failure
+	case neverStarted && allCallersLeft: // while refresh waited for the lock: that is not a failure
 	default:
 		s.backoff.fail(err)
 	}

@@ -82,8 +82,8 @@ func (h *history) ackGap() {
 	h.reading = time.Time{}
 }
 
-// keepHistory reads the event log for each time in which events may have been
-// missed. It reads it twice, because events appear late in the log.
+// keepHistory reads the event log for each period in which events may have been
+// missed. It reads the log twice, because events appear late in it.
 func (s *Subscription) keepHistory(ctx context.Context) error {
 	h := &s.history
 	for {
@@ -109,9 +109,9 @@ func (s *Subscription) keepHistory(ctx context.Context) error {
 	}
 }
 
-// readLog queues the events since appearsLate before from, because events appear late in
-// the log. If the log cannot be read to the end, it requests a resync; it returns an error
-// only if ctx is done.
+// readLog queues the events that were created after the time from, or shortly before it (by at
+// most appearsLate), because events appear late in the log. If the log cannot be read to the
+// end, it requests a resync. It returns an error only if ctx is done.
 func (s *Subscription) readLog(ctx context.Context, from time.Time) error {
 	s.pending.expectEntries(from)
 	q := events.Query{Profile: s.profile, CreatedMin: from.Add(-appearsLate)}
