@@ -311,9 +311,9 @@ func (f *Fs) uploadChunks(
 }
 
 // Close completes the upload, and stores it as a file or as a version of one. If the
-// response to the first call is lost, the state of the upload says what it has done. If the
-// name belongs to a folder or note, the platform stores the file under another name: then
-// removeIfRenamed removes the file and returns an error for rclone.
+// response of Complete is lost, the state of the upload, which store reads, says whether the
+// upload is complete. If the name belongs to a folder or note, the platform stores the file
+// under another name: then removeIfRenamed removes the file and returns an error for rclone.
 func (w *chunkWriter) Close(ctx context.Context) error {
 	err := w.f.session.client.Uploads.Complete(ctx, w.upload)
 	if err != nil && !ambiguous(err) {

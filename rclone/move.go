@@ -62,9 +62,10 @@ func (t *transit) name() string {
 	return reserved + strings.Join(part, "-")
 }
 
-// parseTransit returns the transit of a reserved name, nil for any other name. [transit.name]
-// writes the form: the prefix reserved, KIND-TIME-RANDOM, and for a move -FOLDER-LENGTH-NAMES:
-// the checksum of the old folder, and the old name, of LENGTH bytes, with the new one behind it.
+// parseTransit returns the content of a reserved name, nil for any other name. A reserved
+// name is the prefix reserved and KIND-TIME-RANDOM, and for a move -FOLDER-LENGTH-NAMES behind
+// that. FOLDER is the checksum of the old folder. NAMES is the old name and, directly behind
+// it, the new one; LENGTH is the number of bytes of the old one. See [transit.name].
 func parseTransit(name string) *transit {
 	const partsOfMove, partsOfOthers = 6, 3
 	text, ok := strings.CutPrefix(name, reserved)

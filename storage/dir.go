@@ -68,9 +68,10 @@ const (
 // that folder fail with [api.ErrNameTaken]; if a local folder is in the way of a file, the
 // file fails.
 //
-// The result has an entry for each file, also with an error. Errors: [*api.DirError] if
-// entries have failed. The status 401, 402 and 429, and [api.ErrUnauthenticated], end the
-// call early, as do [api.ErrNotFound] and [api.ErrForbidden] for the folder.
+// The result has an entry for each file; it is returned with an error, too. Errors:
+// [*api.DirError] if entries have failed. The status 401, 402 and 429, and
+// [api.ErrUnauthenticated], end the call early, as do [api.ErrNotFound] and
+// [api.ErrForbidden] for the folder.
 func (s *Service) DownloadDir(
 	ctx context.Context, in api.Profile, parent api.OpaqueID, local string, o *DownloadDirOptions, opts ...api.CallOption,
 ) (*api.DirResult, error) {

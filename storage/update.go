@@ -151,9 +151,9 @@ func setText(form api.Form, args input.Args, name string, given api.Opt[string],
 }
 
 // Update changes the name, the content or the texts of a node of a workspace or share.
-// It returns the node, of which only the ID is known if the response has none. New
-// content is a version; the ID of the node stays. It is retried only if it was not
-// processed.
+// It returns the node of the response or, if that has none, a node with only the ID and
+// r.Name. New content is a new version; the ID of the node stays. The call is retried only
+// if it was not processed.
 //
 // To replace a file only if it was not changed meanwhile, uploads.Service.File with a
 // Target.IfVersion takes all the steps.

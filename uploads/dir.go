@@ -76,11 +76,11 @@ const (
 // second version. After ten seconds Dir looks for them in the target. Those that it does not
 // find fail with an [*Error]; another Dir sends them if they were not stored.
 //
-// The result has an entry for each file, also with an error. Errors: [*api.DirError] if
-// entries have failed. The status 401 and 429, and [api.ErrUnauthenticated], end the call
-// early, as do [api.ErrNotFound] and [api.ErrForbidden] for the target. After the status
-// 402 or 412 nothing more is sent; calls under way end, and the other files are skipped
-// with that error.
+// The result has an entry for each file; it is returned with an error, too. Errors:
+// [*api.DirError] if entries have failed. The status 401 and 429, and
+// [api.ErrUnauthenticated], end the call early, as do [api.ErrNotFound] and
+// [api.ErrForbidden] for the target. After the status 402 or 412 nothing more is sent;
+// calls under way end, and the other files are skipped with that error.
 func (s *Service) Dir(
 	ctx context.Context, t Target, folder string, o *DirOptions, opts ...api.CallOption,
 ) (*api.DirResult, error) {
