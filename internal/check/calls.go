@@ -58,7 +58,7 @@ func accountReads() []callRow[struct{}] {
 	return []callRow[none]{
 		{"account.Me", levels, func(c call, _ none) error {
 			me, err := c.Account.Me(c, c.opts...)
-			if err == nil && len(c.opts) == 0 { // a lower level of output may lack the two
+			if err == nil && len(c.opts) == 0 { // a lower level of output may lack the ID or the email
 				c.me, c.email = me.ID, api.Person(me.EmailAddress)
 			}
 			return err

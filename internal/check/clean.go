@@ -212,9 +212,9 @@ func (k *cleaner) workspacesOfRun(ctx context.Context, org api.ID) ([]*workspace
 	return found, nil
 }
 
-// deleteWorkspace deletes a workspace after its File Shares and shares, all of which are
-// of the run because they are in its workspace. A list that is denied counts as empty, since
-// the plan may have no such objects.
+// deleteWorkspace deletes a workspace of the run, and before it all its File Shares and
+// shares: in a workspace of the run, they are of the run, too. A list that is denied counts
+// as empty, since the plan may have no such objects.
 func (k *cleaner) deleteWorkspace(ctx context.Context, w *workspaces.Workspace) error {
 	var errs []error
 	for f, err := range k.FileShares.All(ctx, w.ID, nil) {

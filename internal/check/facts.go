@@ -113,8 +113,8 @@ func mayStandFor(assumed, unknown string) bool {
 		})
 }
 
-// vocabulary returns the words of the table of endpoints, which no person has
-// chosen, so that a report may show them.
+// vocabulary returns the words in the paths and operations of the endpoints. They are
+// words of the API, not of a user, so a report may show them.
 func vocabulary() map[string]bool {
 	all := map[string]bool{}
 	for _, e := range facts.Endpoints() {

@@ -147,9 +147,9 @@ func placeWrites() []Write {
 //
 // In the list of fields, "parent=node|root!" must be given and names a node of the run or
 // the root, "from.upload.id=upload" is the ID of an upload of the run, nested in two
-// objects, "client_info.*" is that object with anything in it, and "name" may have any
-// value (see [Write.Fields]). The rows with WithAI are made only with the flag -ai, which
-// allows what costs credits: these are not only calls of the AI agent.
+// objects, "client_info.*" is the object client_info with any members, and "name" may have
+// any value (see [Write.Fields]). Calls in rows with WithAI are made only with the flag -ai:
+// they cost credits, although they are not calls of the AI agent.
 func nodeWrites() []Write {
 	const node, folder = "{node_id}=node ", "{parent_id}=node|root "
 	return join(
@@ -259,7 +259,7 @@ func commentWrites() []Write {
 // names.
 //
 // In the list of fields, "{node_id}=node" is a placeholder of the path and names a node that
-// this run has created, "facts.*" is that object with anything in it, "keys." is an element of
+// this run has created, "facts.*" is the object facts with any members, "keys." is an element of
 // the list keys, and "name" may have any value (see [Write.Fields]). "predicate.field" is a
 // member of each object in the list predicate, and "predicate" is that list if it is empty. If
 // the last column is "", the response names no object.

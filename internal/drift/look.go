@@ -29,7 +29,7 @@ type looker struct {
 // newLooker returns a looker that has read nothing of the body yet.
 func newLooker(body []byte) *looker {
 	return &looker{
-		body: body, dec: jsontext.NewDecoder(bytes.NewBuffer(body), jsonopt.Lenient()), // it does not copy a bytes.Buffer
+		body: body, dec: jsontext.NewDecoder(bytes.NewBuffer(body), jsonopt.Lenient()), // a bytes.Buffer is not copied
 		seen: map[*object][]bool{}, hasMember: map[string]bool{}, known: map[Difference]bool{},
 	}
 }

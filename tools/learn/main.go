@@ -66,8 +66,8 @@ type difference struct {
 	Got    string `json:"got"`
 }
 
-// A change is a row of the table: what to change, and where.
-type change struct{ what, where, why string }
+// A change is a row of the table: the kind of thing to change, where it is, and the change.
+type change struct{ kind, where, what string }
 
 // learn prints what to change after a report of fastio-check. If write is true, it
 // also updates the list of assumed names and the table of endpoints.
@@ -124,7 +124,7 @@ func (r report) changes() []change {
 		}
 	}
 	return slices.SortedFunc(maps.Keys(found), func(a, b change) int {
-		return cmp.Or(cmp.Compare(a.what, b.what), cmp.Compare(a.where, b.where), cmp.Compare(a.why, b.why))
+		return cmp.Or(cmp.Compare(a.kind, b.kind), cmp.Compare(a.where, b.where), cmp.Compare(a.what, b.what))
 	})
 }
 
@@ -156,9 +156,9 @@ func printChanges(w io.Writer, all []change) error {
 		return err
 	}
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	all = slices.Insert(all, 0, change{what: "change", where: "where", why: "what"}) // the headings
+	all = slices.Insert(all, 0, change{kind: "change", where: "where", what: "what"}) // the headings
 	for _, c := range all {
-		if _, err := fmt.Fprintf(t, "%s\t%s\t%s\n", c.what, c.where, c.why); err != nil {
+		if _, err := fmt.Fprintf(t, "%s\t%s\t%s\n", c.kind, c.where, c.what); err != nil {
 			return err
 		}
 	}
