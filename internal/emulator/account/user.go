@@ -200,8 +200,8 @@ func (h *Handlers) changeEmail(c *wire.Call, own *settings) (wire.Object, error)
 	return nil, nil
 }
 
-// requestReset mails a code to an account. The response does not reveal whether there
-// is one.
+// requestReset mails a code to the account with an address. The response does not reveal
+// whether there is such an account.
 func (h *Handlers) requestReset(c *wire.Call) (wire.Object, error) {
 	email := wire.Address(c, "email")
 	if err := c.Check.Err(); err != nil {

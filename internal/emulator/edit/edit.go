@@ -296,7 +296,8 @@ func parseMove(rest string) (func(*Response) error, error) {
 // moveMember moves the member at p, whose pointer is source, to the pointer target, and reports
 // whether it could. If target is nil, it makes the member the whole body. A member that
 // gets another name in the same object keeps its position there. A member that moves to
-// another object leaves a gap (nil), so that the indexes of the next places stay valid.
+// another object leaves a gap (nil), so that the indexes of the members that parseMove moves
+// next stay valid.
 func moveMember(root *node, p place, source, target []string) bool {
 	value := p.holder.get(p.name)
 	switch {
@@ -307,8 +308,8 @@ func moveMember(root *node, p place, source, target []string) bool {
 		return true
 	}
 	last := len(target) - 1
-	holder, newHolder, newName := source[:len(source)-1], target[:last], target[last]
-	if slices.Equal(holder, newHolder) {
+	oldParent, newParent, newName := source[:len(source)-1], target[:last], target[last]
+	if slices.Equal(oldParent, newParent) {
 		return p.holder.rename(p.name, newName)
 	}
 	p.holder.setItem(p.name, nil)

@@ -326,7 +326,8 @@ func (h *Handlers) readVersion(c *wire.Call, _ *world.FileShare, n *world.Node) 
 	return world.ServeVersion(c, n, v)
 }
 
-// previewFileShare returns a preview of the file, or redirects to one of several.
+// previewFileShare returns a preview of the file or, if the preview consists of several
+// files, a redirect to the first.
 func (h *Handlers) previewFileShare(c *wire.Call) (wire.Object, error) {
 	kind := c.Segment("type")
 	f, n, err := h.openForRecipient(world.CanView)(c)

@@ -245,7 +245,7 @@ func people() []string {
 	return []string{"Mara", "Jonas", "Priya", "Tomas", "Aiko"}
 }
 
-// works returns what people do.
+// works returns kinds of work, for invoices and lists of hours.
 func works() []string {
 	return []string{
 		"Drawing the package", "Writing texts", "Review with the client", "Preparing files for print", "Building the page",

@@ -101,8 +101,8 @@ func (w *World) MarkEventFields(now time.Time, n uint32) {
 }
 
 // fieldsOf returns the activity fields of an event, which are what a poll reports as
-// changed: with the ID of the object, as in ai_state:ID, if it is known. The default is the
-// subcategory of the event.
+// changed: with the ID of the object, as in ai_state:ID, if it is known, and for changes of
+// members with that of the subject. The default is the subcategory of the event.
 func fieldsOf(k *EventKind, objectID, subject string) []string {
 	switch {
 	case strings.HasPrefix(k.Event, "node_ai_"):
