@@ -144,8 +144,8 @@ func (f *follower) save(ctx context.Context) error {
 
 // saveAgain loads the checkpoint after a save of data that failed with failure. That save,
 // or an earlier one with which it conflicts, may have been stored although its response
-// was lost: then the checkpoint has our Writer. If data is stored, saveAgain returns the
-// revision. If what an earlier save wrote is stored, it saves data on top of that.
+// was lost: then the checkpoint has our Writer. If data is stored, saveAgain returns its
+// revision. If what an earlier save wrote is stored, saveAgain saves data on top of that.
 // Otherwise it returns failure.
 func (f *follower) saveAgain(ctx context.Context, data []byte, failure error) (uint64, error) {
 	held, err := f.o.Store.Load(ctx, f.o.Name)
@@ -246,9 +246,9 @@ func (p *progress) addGap(reason GapReason, from, to time.Time) {
 // server's clock: it moves the end back to the newest delivered event (Newest).
 //
 // If Newest is in the future too, there are two cases. If both times have passed by the local
-// clock, neither moves: probably the server's clock is behind now, and they are right. Otherwise
-// Newest, and Searched if it is in the future, move back to the newest remembered event that is
-// not in the future or, if there is none, to the zero time.
+// clock, neither moves: probably the server's clock is behind now, and the two times are right.
+// Otherwise Newest, and Searched if it is in the future, move back to the newest remembered
+// event that is not in the future or, if there is none, to the zero time.
 func (f *follower) moveBackFromFuture(ctx context.Context) error {
 	end := times.Later(f.Searched, f.Newest)
 	if f.walk != nil || end.IsZero() { // a poll has begun, or the next one is the first

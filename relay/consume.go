@@ -306,8 +306,8 @@ func (c *consumer[T]) run(ctx context.Context, d *durable) error {
 }
 
 // giveBack ends a subscription. Messages that have arrived and are not handled go to deliver
-// with a context that is done: it gives them back to the server, for another program, unless
-// they are in their last try.
+// with a context that is done: deliver gives them back to the server, for another program,
+// unless they are in their last try.
 func (c *consumer[T]) giveBack(ctx context.Context, d *durable, messages jetstream.MessagesContext) {
 	ctx, cancel := context.WithCancel(ctx)
 	cancel()

@@ -149,7 +149,7 @@ func placeWrites() []Write {
 // the root, "from.upload.id=upload" is the ID of an upload of the run, nested in two
 // objects, "client_info.*" is the object client_info with any members, and "name" may have
 // any value (see [Write.Fields]). Calls in rows with WithAI are made only with the flag -ai:
-// they cost credits, although they are not calls of the AI agent.
+// they may cost credits, although they are not calls of the AI agent.
 func nodeWrites() []Write {
 	const node, folder = "{node_id}=node ", "{parent_id}=node|root "
 	return join(

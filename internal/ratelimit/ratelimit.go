@@ -323,8 +323,8 @@ func (g *Group) Close(until time.Time, limit int) {
 }
 
 // Full is for the error of a call that a closed group does not start. If a response has
-// announced that a window is used up, it returns the limit of the window and the start of
-// the next window. It returns zero values if a Retry-After closes the group and the
+// announced that a window is used up, Full returns the limit of the window and the start
+// of the next window. It returns zero values if a Retry-After closes the group and the
 // announcement is too old to be trusted.
 func (g *Group) Full() (limit int, until time.Time) {
 	g.mu.Lock()
