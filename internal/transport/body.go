@@ -111,8 +111,8 @@ type watchdog struct {
 	timer *time.Timer
 }
 
-// newWatchdog returns a watchdog. Its body is set right after that, and the timer is started
-// again. When the timer fires, it closes that body.
+// newWatchdog returns a watchdog. The caller then sets the body and starts the timer again.
+// When the timer fires, the body is closed.
 func newWatchdog() *watchdog {
 	w := new(watchdog)
 	w.timer = time.AfterFunc(bodyTimeout, func() { _ = w.body.Close() })
