@@ -140,11 +140,9 @@ func (p *product) disconnect(ctx context.Context, customer string) error {
 	p.mu.Lock()
 	delete(p.latest, customer)
 	p.mu.Unlock()
-	if revoked != nil {
-		slog.ErrorContext(ctx, "a token is not revoked", slog.String("customer", customer), slog.Any("error", revoked))
-	}
 	if err == nil && revoked != nil {
-		err = refusal("Your data is deleted, but Fast.io did not answer. Please remove Loom in its settings, too.")
+		slog.ErrorContext(ctx, "a token is not revoked", slog.String("customer", customer), slog.Any("error", revoked))
+		return refusal("Your data is deleted, but Fast.io did not answer. Please remove Loom in its settings, too.")
 	}
-	return err
+	return errors.Join(err, revoked)
 }
