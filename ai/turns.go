@@ -66,8 +66,8 @@ type TurnPage struct {
 	Count int     // turns on this page, as the server counts
 }
 
-// List returns one page of the turns of a thread, from an offset on. The server has no
-// limit for a page, so it may be all of them: the end is reached when Turns is empty.
+// List returns one page of the turns of a thread, from an offset on. The server does not
+// limit the page: it may have all turns. The end is reached when Turns is empty.
 //
 // It calls GET /current/workspace/{workspace_id}/ai/agent/{chat_id}/messages/list/.
 // It calls GET /current/share/{share_id}/ai/agent/{chat_id}/messages/list/.

@@ -254,8 +254,8 @@ func (m *multipartBody) Open() (_ io.ReadCloser, size int64, err error) {
 	if slices.ContainsFunc(m.files, func(f *FilePart) bool { return f == nil || f.Content == nil }) {
 		return nil, 0, &InputError{Field: "files", Rule: "must not be nil"}
 	}
-	// w writes all but the contents of the files to a buffer, whose writes do not fail. Before
-	// each content, the text that has collected in it becomes a part, and it is emptied.
+	// w writes all but the contents of the files to text, a buffer, whose writes do not fail.
+	// Before the content of each file, what is in text moves to a reader of its own.
 	var text bytes.Buffer
 	w := multipart.NewWriter(&text)
 	if err := w.SetBoundary(m.boundary); err != nil {
@@ -266,7 +266,7 @@ func (m *multipartBody) Open() (_ io.ReadCloser, size int64, err error) {
 			_ = w.WriteField(name, value)
 		}
 	}
-	var parts []io.Reader
+	var readers []io.Reader
 	var all joinedContent
 	for _, f := range m.files {
 		_, _ = w.CreatePart(textproto.MIMEHeader{
@@ -283,7 +283,7 @@ func (m *multipartBody) Open() (_ io.ReadCloser, size int64, err error) {
 		if n < 0 {
 			size = -1
 		}
-		parts = append(parts, strings.NewReader(text.String()), content)
+		readers = append(readers, strings.NewReader(text.String()), content)
 		all.parts = append(all.parts, content)
 		text.Reset()
 	}
@@ -291,7 +291,7 @@ func (m *multipartBody) Open() (_ io.ReadCloser, size int64, err error) {
 	if size >= 0 {
 		size += int64(text.Len())
 	}
-	all.Reader = io.MultiReader(append(parts, &text)...)
+	all.Reader = io.MultiReader(append(readers, &text)...)
 	return &all, size, nil
 }
 

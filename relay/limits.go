@@ -142,7 +142,7 @@ func newLimits(
 }
 
 // keepListening applies changes of the bucket until the context of l is done. When a watch has ended, it
-// opens another one.
+// opens another one. It calls known whenever a watch has delivered the values that exist.
 func (l *Limits) keepListening(watcher jetstream.KeyWatcher, known func()) {
 	for failures := 0; ; {
 		if watcher != nil {

@@ -434,7 +434,8 @@ func (s *Server) FailSockets(f world.SocketFault) (id string) {
 }
 
 // Next returns the fault of the next message on a socket of a profile, or one that
-// changes nothing. Rules with an age do not count: they are about the socket (Aged).
+// changes nothing. It skips rules with an age, whose faults Aged returns: they are those of
+// a socket, not of a message.
 func (f *faults) Next(profileID string) *world.SocketFault {
 	f.mu.Lock()
 	defer f.mu.Unlock()

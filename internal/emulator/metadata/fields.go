@@ -142,8 +142,8 @@ func (m *metadataState) fact(n *world.Node, f *metaField) *fact {
 	return found
 }
 
-// fieldObject renders a live field, with the names that were merged into it as aliases. By
-// an option, the number of its files cannot be read and is left out.
+// fieldObject renders a live field. The names of the fields that were merged into it are its
+// aliases. By an option, the number of its files cannot be read and is left out.
 func (h *Handlers) fieldObject(workspaceID string, v *vocabulary, f *metaField, lv wire.Level) wire.Object {
 	aliases, constraints := []string{}, any(nil)
 	group := v.withMerged(f)

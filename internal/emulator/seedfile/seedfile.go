@@ -131,8 +131,9 @@ const (
 	labelWords   = "a label (a letter, then up to 23 letters, digits, _, . and -)"
 )
 
-// textSchema returns the schema of a text: any, one of a list, or an id of the kind in the
-// tag. Ids of a kind without labels, such as tokens, may be any text.
+// textSchema returns the schema of a field with a text. The tag of the field can limit the
+// text to a list, or to the ids of a kind and the labels that stand for them. An id for which
+// no label can stand, such as a token, may be any text.
 func textSchema(tag reflect.StructTag) *schema {
 	s := &schema{Type: "string", want: "a text"}
 	kind := tag.Get("id") + tag.Get("ref") // a field has one of them at most

@@ -243,7 +243,7 @@ const (
 	JSONType = "application/json"
 )
 
-// MediaType returns the media type of a body without parameters, "" if missing or malformed.
+// MediaType returns the media type of a body, without its parameters; "" if missing or malformed.
 func MediaType(h http.Header) string {
 	kind, _, err := mime.ParseMediaType(h.Get("Content-Type"))
 	if err != nil {
