@@ -142,9 +142,9 @@ func element(t reflect.Type) reflect.Type {
 	return t
 }
 
-// NamesOfRows returns the names that the list of rows in a page may have: of the payload, or
-// of the first list of records in it. Out is the argument of a call, as for [Look]. It returns
-// nil if its type has no such list.
+// NamesOfRows returns the names under which a response may have the rows of a page: the name
+// of the payload or, if that has none, those of the first list of records in the payload. Out
+// is the argument of a call, as for [Look]. The result is nil if the payload has no such list.
 func NamesOfRows(out any) []string {
 	page, member, found := decode.PayloadOf(out)
 	switch {

@@ -94,7 +94,7 @@ func (g *Group) advance() {
 		w, start := g.nextCaller(now)
 		classMayStart := !start.After(now)
 		if classMayStart { // tryStart asks the windows too
-			w.firstSince = cmp.Or(w.firstSince, now) // a learned window delays w until maxWait after that, at most
+			w.firstSince = cmp.Or(w.firstSince, now) // a learned window delays w until firstSince+maxWait at most
 			c, o := g.tryStart(w.loop, w.class, now, w.firstSince, w.maxWait)
 			started := !o.at.After(now)
 			if started {

@@ -230,8 +230,8 @@ func (w *Core) runFirst() {
 	next.task.Do()
 }
 
-// SaveClock stores the present time in the state, for a snapshot: a clock that runs has
-// only its distance from its source there. The caller holds the lock.
+// SaveClock stores the present time in the state, for a snapshot. Otherwise the state of a
+// running clock only says how far it is ahead of its source. The caller holds the lock.
 func (w *Core) SaveClock() {
 	now := w.Now()
 	w.clock.mu.Lock()
