@@ -343,15 +343,15 @@ func runUntilAbandoned(ctx context.Context, use func() error) error {
 func (s *signIn) fail(err error) error { return call.Failed(s.op, err) }
 
 // withClientID calls request, which sends the client id of s, and returns its result.
-// If the server does not know a client id that came from the store, it registers the
-// program again and repeats the request once.
+// If the server does not know a client id that came from the store, withClientID registers
+// the program again and repeats the request once.
 func withClientID[T any](ctx context.Context, s *signIn, request func() (T, error)) (T, error) {
 	result, err := request()
 	if !s.clientFromStore || !unknownClient(err) {
 		return result, err
 	}
 	refused := s.clientID
-	if err := s.findClientID(ctx, refused); err != nil { // it registers the program again
+	if err := s.findClientID(ctx, refused); err != nil { // which registers the program again
 		return result, err
 	}
 	return request()

@@ -186,7 +186,7 @@ func (f *Fs) memberNamed(ctx context.Context, at place, name string) (found plac
 		}
 	}
 	isTop := at == place{}
-	if isTop { // a path may name the only organization, although the top has its workspaces instead
+	if isTop { // a path may name the only organization, in whose place the top has its workspaces
 		return f.orgNamed(ctx, name)
 	}
 	return place{}, false, nil

@@ -293,8 +293,8 @@ func (s *Subscription) sweep(ctx context.Context) error {
 	}
 	s.deliverReport(r)
 	s.polled.lastSweep, s.polled.unconfirmed = time.Now(), (start{})
-	// Only a subscription that has started at the server's time has a phase: a place of its first sweep in the long
-	// round of first sweeps. The second sweep then follows a whole long round after the first one: see sweepInterval.
+	// The phase is the place of a first sweep in a long round of first sweeps, which the second sweep follows a whole
+	// long round later: see sweepInterval. Only a subscription that has started at the server's time has a phase.
 	isFirst, hasPhase := confirmsStart, s.polled.phase > 0
 	s.polled.nextIsSecond = isFirst && hasPhase
 	s.reportStatus()

@@ -195,8 +195,8 @@ func (s *shared) retryAt() time.Time {
 	return s.retryTime
 }
 
-// noteAnswer records that the network is not broken, if err, the result of a dial, shows
-// that: it is nil, or any response of the server including a refusal. It returns err.
+// noteAnswer takes err, the result of a dial, and returns it. If it shows that the server
+// has responded, if only by a refusal, noteAnswer records that the network is not broken.
 func (s *shared) noteAnswer(err error) error {
 	if err == nil || !brokenNetwork(err) {
 		s.mu.Lock()

@@ -240,7 +240,7 @@ func (s *Subscription) prepare(ctx context.Context) error {
 func (s *Subscription) resume(at position) {
 	s.from = start{cursor: at.Cursor, localTime: at.Began}
 	s.polled.cursor = at.Cursor
-	s.polled.unconfirmed = s.from // to be confirmed by the first sweep if it is the Date of a response: Began is set
+	s.polled.unconfirmed = s.from // the first sweep confirms it if it is the Date of a response (Began is set)
 	s.pending.start(at.Cursor)
 	s.clock.lastHeard = at.Heard   // the silence since then may require a Resync
 	s.history.enqueueGap(at.Heard) // events since then are in the log only

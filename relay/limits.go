@@ -114,7 +114,7 @@ type limitsBucket interface {
 }
 
 // newLimits watches the bucket, and returns when its present values are known. Began is the present
-// time by the clock of the server of NATS.
+// time by the clock of the server of NATS. Published returns the published windows of a group.
 func newLimits(
 	ctx context.Context, kv limitsBucket, began time.Time,
 	published func(string) []api.RateWindow, o LimitsOptions,
@@ -404,9 +404,9 @@ const (
 	requested = true
 )
 
-// apply replaces the budget by a value of the bucket. A value that is not newer is ignored
-// unless isRequested, because refresh has read it or a new watch has begun with it: the bucket may be
-// a new one, whose revisions begin again.
+// apply replaces the budget by a value of the bucket. IsRequested says that refresh has read the value,
+// or that a new watch has begun with it. Then the value counts even if its revision is not newer: the
+// bucket may be a new one, whose revisions begin again. Any other value that is not newer is ignored.
 func (g *limitGroup) apply(entry jetstream.KeyValueEntry, isRequested bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()

@@ -63,7 +63,7 @@ type fenceRecord struct {
 }
 
 // read returns what the message with the epoch holds, and its sequence. Both are zero if there is
-// none.
+// none. If the stream does not exist, read creates it again and returns an error.
 func (f *fence) read(ctx context.Context) (r fenceRecord, sequence uint64, err error) {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()

@@ -138,7 +138,7 @@ func (s Stream) open(ctx context.Context) (jetstream.Stream, error) {
 	}
 	stream, err := s.JetStream.Stream(ctx, s.Name)
 	if errors.Is(err, jetstream.ErrStreamNotFound) {
-		err = s.deleteOldCopy(ctx) // the stream orderedName, if it is left of a deleted stream s.Name
+		err = s.deleteOldCopy(ctx) // the ordered copy that may be left from a deleted stream s.Name
 		if err != nil {
 			return nil, fmt.Errorf("fastio: relay: stream %s: %w", s.orderedName(), err)
 		}

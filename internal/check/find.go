@@ -255,8 +255,8 @@ func (c call) listQuickShares(workspace api.ID) error {
 	return nil
 }
 
-// listFields lists one page of the fields of metadata, sets the cursor of the
-// next one, and keeps them for further calls.
+// listFields lists one page of the fields of metadata, keeps the fields for
+// further calls, and sets the cursor of the next page.
 func (c call) listFields(workspace api.ID) error {
 	list, err := c.Metadata.Fields.List(c, workspace, c.pageOptions(), c.opts...)
 	if err != nil {

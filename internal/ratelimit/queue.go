@@ -154,11 +154,11 @@ func (g *Group) expectBehind(o opening, now time.Time) {
 	}
 }
 
-// expectedStart returns when the windows are expected to have room for a caller with before
-// other callers in front of it. The first caller of the queue starts at first. It is not known
-// how long calls take. So the calls of these callers count as ended at their start, and a call
-// that runs counts as ended now. If other clients use a window, the calls of this one are
-// size/share apart.
+// expectedStart returns when the windows are expected to have room for a caller. Before is the
+// number of callers in front of it, and first the start of the first caller in the queue. It is
+// not known how long calls take. So the calls of the callers in front count as ended at their
+// start, and a call that runs counts as ended now. If other clients use a window, this client
+// starts its calls size/share apart.
 func (g *Group) expectedStart(before int, first, now time.Time) time.Time {
 	startOf := func(place int) time.Time { // of the caller at that place in the queue
 		for _, callers := range g.waiting {

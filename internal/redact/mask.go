@@ -72,8 +72,8 @@ func (v view) spansOfWords(words []string, cut bool) (spans [][2]int) {
 }
 
 // cutBeginning returns how much of the word w is left at the end of a text s that was cut
-// within it: the length of the longest beginning of w, shorter than w, with which s ends. It
-// returns 0 if that has less than least bytes, because other text may end with them too.
+// within it: the length of the longest beginning of w, shorter than w, with which s ends. A
+// beginning of less than least bytes does not count, because other text may end with the same.
 func cutBeginning(s, w string) int {
 	const least = 4
 	for n := min(len(w)-1, len(s)); n >= least; n-- {

@@ -61,10 +61,10 @@ func (c *Clock) Latest(slack time.Duration) time.Time {
 }
 
 // Until returns how long it is until at, a time that the response with the header h
-// announces. It is the time by the Date of the response, else by the latest Date before,
-// else by the local clock. A wrong Date must not cause a long wait: if the times by the latest
-// two Dates differ from it, the shortest of these times counts. One that is over (zero or less)
-// counts only if all are.
+// announces. The present time is taken from the Date of the response, else from the latest
+// Date before, else from the local clock. A wrong Date must not cause a long wait: if the
+// latest two Dates give other results, the shortest result counts. Results of zero or less
+// count only if there are no others.
 func (c *Clock) Until(at time.Time, h http.Header) time.Duration {
 	const slack = 10 * time.Second // of Dates that agree
 	c.mu.Lock()

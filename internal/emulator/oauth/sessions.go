@@ -403,7 +403,7 @@ func (h *Handlers) newRefreshToken(sess *session) string {
 
 // refreshToken issues an access token for a refresh token, which stays valid. If
 // refresh tokens rotate, by an option, it issues a new one as well, and a second use of
-// the old one, which was stolen, ends the session. A closed account has no tokens.
+// the old one ends the session: it could be that of a thief. A closed account has no tokens.
 func (h *Handlers) refreshToken(c *wire.Call, form url.Values) (wire.Object, error) {
 	if err := requireFields(form, "refresh_token", "client_id"); err != nil {
 		return nil, err
