@@ -216,7 +216,7 @@ func (r *accountReplica) newWatch(ctx context.Context) (watching context.Context
 }
 
 // newMember returns the replica as a member of its group, whose entries are in the bucket l. If the bucket
-// was deleted, the join function calls it again with the new bucket.
+// was deleted, join calls newMember again with the new bucket.
 func (r *accountReplica) newMember(l ledger) *member {
 	m := newMember(l, accountsGroup, r.name, cmp.Or(r.Lease, defaultLease))
 	m.division, m.onError, m.onHealthy, m.onWrite = r, r.reportOwn, r.recovered, r.recordWrite
@@ -372,7 +372,7 @@ func (r *accountReplica) watch(ctx context.Context) {
 		watching, end := r.newWatch(ctx)
 		for e, err := range r.Accounts.changes(watching) {
 			switch {
-			case watching.Err() != nil: // the loop ends: see changes
+			case watching.Err() != nil: // not a failure: changes ends with its context
 			case err != nil:
 				r.report(ctx, "", api.Profile{}, err) // as an error of the replica
 			case e == nil:

@@ -307,7 +307,7 @@ func (r *replica) joinGroup(ctx context.Context, leave context.CancelCauseFunc) 
 }
 
 // newMember returns the replica as a member of its group, whose entries are in the bucket l. If the bucket
-// was deleted, the join function calls it again with the new bucket.
+// was deleted, join calls newMember again with the new bucket.
 func (r *replica) newMember(l ledger) *member {
 	m := newMember(l, "profiles", r.name, cmp.Or(r.Lease, defaultLease))
 	m.list, m.division = r.list, r

@@ -619,9 +619,9 @@ func (g *limitGroup) start(n int, now time.Time) {
 	g.waiters, g.since = g.waiters[n:], now // from now on, another waiter is the first
 }
 
-// write writes a budget and starts the calls that it admits. It returns how long to wait
-// before the next step, 0 for not at all. If another process has written the budget since the
-// plan, nothing is started: the next step plans again with that value.
+// write writes a budget and starts the calls that it admits. If another process has written
+// the budget since the plan, nothing is started: the next step plans again with that value.
+// The result is how long to wait before the next step: 0, unless NATS has failed.
 func (g *limitGroup) write(c *change) time.Duration {
 	began := time.Now()
 	revision, err := g.put(c)

@@ -318,9 +318,9 @@ func (m *member) setView(e *ledgerEntry) {
 	m.view, m.viewAt, m.viewed = v, e.revision, time.Now()
 }
 
-// setBeat records a heartbeat, and reports whether it is only a renewal: the same value again. If
-// another replica has deleted or replaced the heartbeat of this one, the lease of this one is lost, and
-// a heartbeat is due. That gets a new token, so this one becomes another member. The caller holds m.mu.
+// setBeat records a heartbeat of the replica with a name, and reports whether it is only a renewal: the
+// same value again. If another replica has deleted or replaced the heartbeat of m, m loses its lease, and
+// must write a heartbeat with a new token, by which it becomes another member. The caller holds m.mu.
 func (m *member) setBeat(name string, e *ledgerEntry) (isRenewal bool) {
 	before := m.beats[name]
 	b := beat{value: e.value, revision: e.revision, heard: time.Now()}

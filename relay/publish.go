@@ -183,8 +183,8 @@ type counters struct{ published, duplicates atomic.Uint64 }
 // counts returns the numbers so far.
 func (c *counters) counts() Counts { return Counts{c.published.Load(), c.duplicates.Load()} }
 
-// newPublisher returns a publisher with an empty queue. The caller sets the fields of
-// its session, alive and onLost.
+// newPublisher returns a publisher with an empty queue. The caller must set the fields
+// alive and onLost.
 func newPublisher(f *fence, held *holding) *publisher {
 	p := &publisher{
 		hooks: new(api.MessageHooks), fence: f, held: held, size: maxBatch, idle: make(chan struct{}),
@@ -613,10 +613,10 @@ func subscribe(conn *nats.Conn) (*replies, error) {
 	return r, err
 }
 
-// sendFast stores two or more messages as a fast batch, and returns how many are stored. Each
-// message requires the epoch, and none after a rejected one is stored. Only a stream
-// with one copy can do this: with several copies, the requirements of messages that
-// are under way conflict.
+// sendFast stores two or more messages as a fast batch, and returns how many are stored. The
+// server rejects a message if another replica has written a higher epoch (see requireEpoch),
+// and stores none after a rejected one. Only a stream with one copy can do this: with several
+// copies, the requirements of messages that are under way conflict.
 func (p *publisher) sendFast(ctx context.Context, batch []message) (done int, err error) {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
