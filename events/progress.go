@@ -80,7 +80,8 @@ func (f *follower) load(ctx context.Context) error {
 	}
 	f.Recent = nil         // decoded into deliveredAt
 	f.Writer = rand.Text() // by which saveAgain recognizes a checkpoint of this follower
-	// An event may be rescanDepth overlaps late, and the rescan for it may begin a Sweep and an Interval after that.
+	// An event may become visible up to rescanDepth times the Overlap after its creation, and the rescan that finds
+	// it may begin a Sweep and an Interval after that.
 	f.lookback = rescanDepth*f.o.Overlap + f.o.Sweep + f.o.Interval
 	return nil
 }

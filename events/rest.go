@@ -125,8 +125,8 @@ func (r *rest) nextSlice(count int) bool {
 
 var errRest = errors.New("invalid rest of a pass")
 
-// checkDecoded returns an error for a rest that no pass can have saved: the checkpoint was
-// changed.
+// checkDecoded returns an error if r, decoded from a cursor, has impossible values: the cursor
+// was changed.
 func (r *rest) checkDecoded() error {
 	const latest = 1 << 40 // about the year 36000, so that no sum overflows
 	low, high := r.slice()

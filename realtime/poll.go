@@ -447,8 +447,8 @@ func (s *Subscription) recordLag(at time.Time) {
 	s.changeStatus(func(st *Status) { st.Lag = lag })
 }
 
-// pollSucceeded records a response to a poll: it clears the error of earlier polls, and
-// requests what a long silence before the response requires (noticeSilence).
+// pollSucceeded records a response to a poll: it clears the error of earlier polls. If the
+// response before it was long ago, noticeSilence requests what may have been missed.
 func (s *Subscription) pollSucceeded(h http.Header) {
 	if st := s.Status(); st.polling && st.Err != nil {
 		s.notify(func(st *Status) { st.clearError(ofPoll) })

@@ -96,10 +96,10 @@ func (s *shared) nextPhase() float64 {
 // [Status.Interval]: 0 if it is at rest and polls as fast as it wants. The polls of all
 // subscriptions share one rate: one poll in each `every`.
 //
-// If all are at rest, they have equal shares. Those that changes have woken go before those
-// at rest, as [ratelimit.Class] says, but not by more than [ratelimit.Patience]: compared with
-// equal shares, that is the most by which the interval of those at rest is longer, and that of
-// the woken ones shorter.
+// If all are at rest, they have equal shares, and so the same interval. Those that changes have
+// woken go before those at rest, as [ratelimit.Class] says. Then the interval of those at rest is
+// longer than with equal shares, and the interval of the woken ones shorter, each by at most
+// [ratelimit.Patience].
 //
 // Example: 100 subscriptions have one poll in 4 seconds. In equal shares, the interval of each
 // is 400 seconds. If 60 of them are woken, they share three quarters of the polls: 320 seconds.
