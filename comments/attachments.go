@@ -49,9 +49,9 @@ func (a *Attachments) List(ctx context.Context, comment api.OpaqueID, opts ...ap
 	return call.Payload[AttachmentList](ctx, a.c, endpoint.CommentsAttachmentsList(comment), opts)
 }
 
-// Attach attaches objects to a comment of the caller and returns all its
-// attachments: files, folders and signature envelopes by ID, workspaces, shares
-// and File Shares by numeric ID. A comment has at most 25. It is idempotent and
+// Attach attaches objects to a comment of the caller and returns all attachments
+// of the comment, at most 25. Files, folders and signature envelopes are given by
+// ID, workspaces, shares and File Shares by numeric ID. Attach is idempotent and
 // atomic: all objects are attached or none.
 //
 // Errors: [api.ErrForbidden] for a comment of another author.

@@ -154,8 +154,8 @@ func (f *Fs) removeIfRenamed(ctx context.Context, to target, n *storage.Node) (*
 }
 
 // store waits until a sent upload is stored, and returns its node. An upload for a new
-// version has no target: the file is updated from it, if it has the version that was
-// listed, and the upload is removed.
+// version of a file has no target: store updates the file from the upload, if the file
+// still has the version that was listed, and removes the upload.
 func (f *Fs) store(ctx context.Context, upload api.OpaqueID, to target) (*storage.Node, error) {
 	becomesFile := to.replaces == nil // the platform stores it by itself, because the upload has a target
 	session, err := f.await(ctx, upload, becomesFile)

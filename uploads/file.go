@@ -84,8 +84,8 @@ func (e *Error) Unwrap() error { return e.Err }
 // node. A file of that name in the folder gets a new version; beside a folder, note or link
 // of that name the new file is renamed. The server shortens a name of more than 100 characters
 // first, so that the file can be a version of another one: see the Name of the node. If
-// another upload has replaced the content since, the node has the ID, name, size and hash
-// of this one and no version.
+// another upload has replaced the content since, the node has the size and the hash of
+// content, and no version.
 //
 // Content of up to [MaxSingle] bytes is sent in one call, which is not repeated after
 // bytes may have been sent: that could store a second version. After a lost response

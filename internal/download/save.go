@@ -128,7 +128,7 @@ func (s *Source) SaveIn(
 	if err == nil {
 		n, err = s.receive(ctx, p)
 	}
-	if err == nil && s.keepsFile { // one may have appeared meanwhile
+	if err == nil && s.keepsFile { // a file of that name may have appeared meanwhile
 		err = checkFree(name, dir.Lstat)
 	}
 	switch { // p must be ended after any error: it stays, to be continued, or is removed
