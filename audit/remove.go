@@ -142,7 +142,7 @@ func (s *Service) checkPerson(ctx context.Context, person api.Person, opts []api
 		refused = person == api.Person(me.ID) || strings.EqualFold(string(person), me.EmailAddress)
 	}
 	if refused {
-		const rule = "must be another person: the caller leaves"
+		const rule = "must be another person: the caller leaves with members.Leave"
 		return &api.InputError{Op: opRemove, Field: "person", Rule: rule, Got: string(person)}
 	}
 	return nil

@@ -210,9 +210,10 @@ func (c *counter) isSignedOut(r *record) bool {
 	return token != nil && r.Token != nil && r.Token.AccessToken.Secret == *token
 }
 
-// key returns a hash of a store and an account, so that the registry refers to no store,
-// which may have secrets. Different stores may have the same key: then an edit of one is
-// counted for the others too, whose sources read their record once without need.
+// key returns the key of an account of a store: a hash, so that the registry refers to no
+// store, which may have secrets. Accounts of different stores may have the same key, and so
+// the same counter. Then after a sign-in or sign-out in one store, the sources of the others
+// read their records again too, which is not necessary.
 func (r *registry) key(store Store, account string) uint64 {
 	id := struct {
 		store   any

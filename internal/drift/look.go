@@ -220,9 +220,10 @@ func (l *looker) members(f func(name string) error) error {
 // A method of the type, or a function of [decode.Fix], may take members that have no field. Then
 // only those are unknown that the decoding leaves in the Extra.
 //
-// An unknown member is reported as one of the type of o, or of a type that is inlined in it if a
-// field of that was read. Example: a response is {"upload": {...}} or the upload itself. So its type
-// has the field "upload" and an inlined Upload.
+// An unknown member is reported as one of the type of o. But if a type that is inlined in o has the
+// Extra, and a field of the inlined type was read, it is reported as one of that type. Example: a
+// response is {"upload": {...}} or the upload itself. So its type has the field "upload" and an
+// inlined Upload.
 func (l *looker) object(o *object, readValue func(name string, hasField bool) (done bool, err error)) error {
 	begin, seen := l.dec.InputOffset(), l.seenOf(o) // seen: by field, whether the response has it in any such object
 	typeOfUnknown := o.name

@@ -133,8 +133,8 @@ func (h *extractor) extractAll(c *wire.Call, id string) (wire.Object, error) {
 	})
 }
 
-// queueExtraction adds a job, which is tried after extractTime. As many attempts as the option
-// ExtractRetries says fail, and each is followed by another one after extractTime.
+// queueExtraction adds a job, and schedules its first attempt after extractTime. The first
+// ExtractRetries attempts fail, and each is followed by another after extractTime.
 func (h *extractor) queueExtraction(c *wire.Call, n *world.Node, kind string, fields []string) *extraction {
 	j := &extraction{
 		id:        world.Opaque('9', h.w.Options.Seed, h.w.NextSerial()), // 9 begins the ids of AI jobs
