@@ -520,9 +520,9 @@ type change struct {
 }
 
 // plan returns the write of the budget that is due, or nil and how long to wait until
-// plan must be called again. The write records which calls have ended, and which
-// waiting ones may start by it: they start once it has succeeded. Without a window to
-// count in, it starts the calls without a write.
+// plan must be called again. The write records which calls have ended, and admits
+// waiting calls, which start once the write has succeeded. If no window counts calls,
+// plan starts them without a write.
 func (g *limitGroup) plan(now time.Time) (*change, time.Duration) {
 	g.mu.Lock()
 	defer g.mu.Unlock()

@@ -203,10 +203,10 @@ func (v *view) listIDs() (ids []string) {
 	return ids
 }
 
-// units returns the places of profiles; the weight of a place is its number of profiles. The places
-// that few members can follow, and then the heaviest, are the first: divide still finds room for them.
-// Each member has a list of the profiles that it can follow, and a place names the lists that contain its
-// profiles: few lists mean few members. The order is the same in all replicas.
+// units returns the places of profiles, each with its number of profiles as the weight. The places that
+// few members can follow come first, and among equals the heaviest: divide finds room for the first ones
+// most easily. A place names the lists that contain its profiles, and each member has one list of profiles
+// that it can follow: few lists mean few members. The order is the same in all replicas.
 func (s *shares) units(profiles iter.Seq[string]) []unit {
 	weights := map[place]int{}
 	for profile := range profiles {

@@ -443,9 +443,9 @@ func (v *Viewer) row(n uint32, lv wire.Level) wire.Object {
 	return r.Fields
 }
 
-// putFullMembers adds the members of the level full that only some events have: about
-// nodes, about a delegation of an agent, and extra members. Telemetry is for audits
-// only.
+// putFullMembers adds the profile of an event, and the members of the level full that only
+// some events have: about nodes, about a delegation of an agent, and extra members.
+// Telemetry is for audits only.
 func (v *Viewer) putFullMembers(r *wire.Row, e *world.Entry, k *world.EventKind, d *world.Detail) {
 	r.Put(wire.Full, "event_profile", wire.ProfileOrNull(v.h.w.Log.ProfileID(e)))
 	if k.NodeType != "" {
