@@ -561,11 +561,11 @@ func (g *limitGroup) plan(now time.Time) (*change, time.Duration) {
 	}
 }
 
-// untilWrite returns how long the write of b can wait, 0 or less for not at all, and whether b
-// has a change by this process. Without a change, b must only be written to renew its running calls
-// (untilRenewal). Other processes need to know at once of a pause, a learned window and an entry in
-// the queue. Other changes are collected for a short time (flushTime), which begins with the first of
-// them: g.unsaved is when that was. The caller holds g.mu.
+// untilWrite returns how long the write of b can wait, and whether b has a change by this process. The
+// wait is 0 or less if b must be written now: other processes need to know at once of a pause, a learned
+// window and an entry in the queue. Other changes are collected for a short time (flushTime) from the
+// first of them, which was at g.unsaved. Without a change, b is only written to renew the running calls of
+// this process (untilRenewal). The caller holds g.mu.
 func (g *limitGroup) untilWrite(b *budget, now time.Time) (wait time.Duration, changed bool) {
 	before := &g.budget
 	isUrgent := b.pause != before.pause || b.learned != before.learned || len(b.queue) > len(before.queue)
@@ -641,7 +641,7 @@ func (g *limitGroup) recordWritten(c *change, revision uint64) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.failed, g.retry, g.withoutNATS = time.Time{}, time.Time{}, false
-	g.ended = g.ended[min(c.ended, len(g.ended)):] // those of c are recorded now
+	g.ended = g.ended[min(c.ended, len(g.ended)):] // the first c.ended calls are recorded now
 	g.start(c.admitted, time.Now())
 	isOutdated := revision < g.revision // another process has written after this write, and the watcher was faster
 	if isOutdated {                     // the later budget stays; refine takes earlier times from c

@@ -695,7 +695,7 @@ func (m *member) nextView() proposal {
 }
 
 // rank returns how many members have their turn to write the next view before this replica. Those in
-// doubt do not count: they may not run. The caller holds m.mu.
+// doubt do not count: perhaps they have ended. The caller holds m.mu.
 func (m *member) rank(next proposal) (before int) {
 	for _, p := range next.members {
 		_, isInDoubt := next.doubts[p.Name]

@@ -388,10 +388,10 @@ func (p *publisher) store(ctx context.Context, batch []message) error {
 	return nil
 }
 
-// verify is called when the stream has rejected a message, with cause, because of its epoch. It reads
-// the message with the epoch. It returns errLost if another replica holds the profile, and otherwise
-// cause or another error, after which the publisher tries again. Epochs are compared only if both are of the
-// view in which this replica holds the profile: Term is the number of a view.
+// verify is called when the stream has rejected a message because of its epoch, with the error cause. It
+// reads the present epoch of the profile. If this is higher than the epoch of the publisher, and of the same
+// view (the list of all replicas; Term is its number), another replica holds the profile: verify returns
+// errLost. Otherwise it returns cause or another error, after which the publisher tries again.
 func (p *publisher) verify(ctx context.Context, cause error) error {
 	r, sequence, err := p.read(ctx)
 	if err != nil {
@@ -405,7 +405,7 @@ func (p *publisher) verify(ctx context.Context, cause error) error {
 		p.sequence = sequence
 	case isOfView && r.Epoch > p.epoch:
 		return errLost
-	default: // the message with the epoch was deleted, has a lower epoch, or is of another view, maybe a later one
+	default: // deleted, lower, or of another view: check returns an error if the replica lost the profile
 		if err := p.held.check(ctx); err != nil {
 			return err
 		}

@@ -167,9 +167,9 @@ func (s *schedule) putWaiting(t *task, at time.Time) {
 	heap.Push(&s.waiting, t)
 }
 
-// advance puts the tasks that are due into their lanes: of the kind woken if they were woken within the last
-// wokenTime, or else quiet. Parked tasks that may go on get places first. Then it starts ready tasks while the
-// schedule and their lanes admit them, and sets the timer for the next due task. The caller holds s.mu.
+// advance puts each task that is due into its lane, as a task of the kind woken if it was woken within the last
+// wokenTime, or else quiet. Free places then go to parked tasks that wait for one, and after these to ready
+// tasks, which start. It sets the timer for the next due task. The caller holds s.mu.
 func (s *schedule) advance() {
 	now := time.Now()
 	for len(s.waiting) > 0 && !s.waiting[0].at.After(now) {
