@@ -82,7 +82,7 @@ func (r *idlePace) leaveQueue(p *pace) {
 	}
 	r.queue = slices.Delete(r.queue, place, place+1)
 	if place == 0 && len(r.queue) > 0 {
-		r.queue[0].notify() // while r.mu is held: the function must not call a Stepper, see Stepper.Notify
+		r.queue[0].notify() // with r.mu locked: Stepper.Notify forbids its function to call the Stepper
 	}
 }
 

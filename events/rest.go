@@ -76,7 +76,7 @@ func (r *rest) covered(s seen) int64 {
 	case s.oldest > 0:
 		return r.High - s.oldest
 	}
-	return r.High - r.Low + 1 // no event had a time: what was read is not known, so shrink only halves the slice
+	return r.High - r.Low + 1 // no event had a time: count the whole rest, which shrink then halves
 }
 
 // chooseOrder chooses whether the slices of the rest, which is what a pass has still to

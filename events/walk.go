@@ -183,8 +183,8 @@ func (w *Walk) Events(ctx context.Context) iter.Seq2[*Event, error] {
 			yield(nil, w.err)
 			return
 		}
-		// The progress shows which page repeats an earlier one. It is kept only after a pause within the slice, which
-		// follows a whole page: after any other loop, the page that it was reading is rightly read again.
+		// The progress makes a page that repeats an earlier one an error. It is kept only after a pause within a
+		// slice, because then the next page is a new one. After any other loop, the last page may be read again.
 		continuesSlice := w.paused && w.state.At != ""
 		if !continuesSlice {
 			w.progress = new(page.Progress)
@@ -407,8 +407,8 @@ func (w *Walk) recordForNextWalk(e *Event) {
 }
 
 // recordNewest remembers the creation of an event if it is the newest one so far. A time after
-// the end of the walk is wrong, and is ignored. The lock is for Cursor, which reads the state: only this
-// loop writes it.
+// the end of the walk is wrong, and is ignored. The lock is for Cursor, which reads the state:
+// only this loop writes it.
 func (w *Walk) recordNewest(e *Event) {
 	if !w.keepLast || !e.Created.After(w.state.Newest) || e.Created.After(w.state.Max) {
 		return

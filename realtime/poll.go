@@ -98,10 +98,12 @@ func (s *Subscription) staysWithoutSocket(stateCtx context.Context) bool {
 	return s.dial == nil || wait.Sleep(stateCtx, grace) == nil
 }
 
-// findStart sets the cursor from which changes are reported: the server's time if a
-// socket opens soon. If that fails or takes long, polls find the cursor, unless a socket
-// opens meanwhile. It returns whether a socket is open, and a context that is canceled
-// when that changes.
+// findStart sets the cursor from which changes are reported, unless a Position has set it.
+// It waits for a socket. If none opens in time, polls find the cursor, until a socket opens.
+// If the polls have not found it, the cursor is the server's time.
+//
+// It returns the state with which keepPolling begins: whether a socket is open, and a
+// context that is canceled when that changes.
 func (s *Subscription) findStart(ctx context.Context) (socketOpen bool, stateCtx context.Context, err error) {
 	beforeFirstSocket := s.polled.beforeFirstSocket // canceled when the first socket opens
 	if s.dial != nil {
@@ -122,8 +124,8 @@ func (s *Subscription) findStart(ctx context.Context) (socketOpen bool, stateCtx
 		return false, nil, err
 	}
 	if s.polled.cursor != "" { // of a poll or a Position
-		// A socket does not report the changes between the cursor and its opening. So the result is the state
-		// before the first socket, even if one is open: its context is then canceled, and keepPolling sweeps at once.
+		// If a socket has opened meanwhile, it has not reported the changes between the cursor and that moment. So
+		// the result is still "no socket", with a context that is canceled: then keepPolling sweeps at once.
 		return false, beforeFirstSocket, nil
 	}
 	s.startAtServerTime()
