@@ -221,7 +221,7 @@ func checkSize(b []byte) error {
 	if isSmall {
 		return nil
 	}
-	const maxNamesAndValues = 2 * maxValues // in an object, as many names; a list may have more values
+	const maxNamesAndValues = 2 * maxValues // an object has a name for each value; a list may have twice the values
 	var containersRead, namesAndValues int
 	dec := jsontext.NewDecoder(bytes.NewBuffer(b), options) // a decoder of a bytes.Buffer does not copy it
 	for {

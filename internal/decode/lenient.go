@@ -373,7 +373,8 @@ func scalarField(t reflect.Type) (reflect.StructField, bool) {
 // convert stores a JSON value in a Go value of another type, such as a number in a
 // string field, or an empty list in a struct. It reports whether that is possible
 // without loss; if not, the Go value may have been changed, and the caller sets it to zero
-// or fails. An empty text is zero, and 3.0 is an integer too. The caller has handled null, and a text for a string.
+// or fails. An empty text is zero, and 3.0 is an integer too. The caller has handled null, and a
+// text for a string.
 func convert(to reflect.Value, raw jsontext.Value) bool {
 	kind := raw.Kind()
 	if kind == '{' || kind == '[' {

@@ -311,8 +311,8 @@ func Name(name string) string {
 	return name
 }
 
-// cut returns a name of at most maxName bytes, cut before its extension. An extension of more
-// than half of them is none.
+// cut returns a name of at most maxName bytes, cut before its extension. If the extension is longer
+// than half of maxName, it is cut off, too.
 func cut(name string) string {
 	if len(name) <= maxName {
 		return name

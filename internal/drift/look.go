@@ -127,9 +127,13 @@ func (l *looker) namedPayload(t reflect.Type, member string, in payloadIn) error
 	})
 }
 
-// payload reads an object that has the members of the payload, of type t. The object is in one of
-// two places. In the whole response, the members of the envelope stand beside them; one of these,
-// "response", may have the payload as its value: an object, which is the other place, or a list.
+// payload reads an object that has the members of the payload, of type t: the whole response, or
+// the value of its member "response" (nestedObject). The whole response has one of three forms,
+// where "id" is a member of the payload:
+//
+//	{"result": true, "id": ...}
+//	{"result": true, "response": {"id": ...}}
+//	{"result": true, "response": [...]} if the payload is a list
 func (l *looker) payload(t reflect.Type, in payloadIn) error {
 	if t.Kind() != reflect.Struct {
 		return l.value(t, Place{})

@@ -518,7 +518,7 @@ func decide(ctx context.Context, resp *http.Response, err error) (bool, error) {
 	default:
 		x.failure = x.read(ctx, resp)
 	}
-	if x.admitted { // else the Limiter knows: only a 429 that middleware has replaced was not reported
+	if x.admitted { // the end is not reported yet: the response was a 429, which middleware has replaced
 		x.tellLimiter(x.rate)
 	}
 	if x.client.cfg.Logger != nil {

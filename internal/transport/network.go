@@ -206,7 +206,7 @@ func (w *watcher) classify(err error) *lostError {
 	text := err.Error()
 	wasClosedIdle := text == "http: server closed idle connection" // net/http does not export this error
 	switch {
-	case w.conn.Conn == nil: // none was found; a protocol of RegisterProtocol sends without asking for one
+	case w.conn.Conn == nil: // no connection was found; a protocol of RegisterProtocol sends without asking for one
 		lost.unsent = w.askedForConn
 	case w.stoppedRetry && http1: // the connection was closed; err is only that of the retry, which gotConn has stopped
 		lost.err, lost.reusedConn = errClosed, reused

@@ -308,7 +308,7 @@ func parameterOf(name string) parameter {
 	case "node_id", "parent_id", "comment_id", "event_id", "chat_id", "message_id", "note_id",
 		"quickshare_id", "filter_id", "version_id", "upload_id", "intent_id":
 		p.kind, p.segment = "api.OpaqueID", p.name+".Plain()"
-	case "entity_type": // and the placeholder after it, for which writePath has no parameter
+	case "entity_type": // the parameter also fills the next placeholder, the ID: writePath skips that
 		p.name, p.kind, p.segment = "in", "api.Profile", "string(in.Kind), string(in.ID)"
 	default:
 		p.kind, p.segment = "string", p.name
