@@ -74,8 +74,8 @@ type Granted struct {
 // e-mail, and its grant is pending until a user signs up with the address; so the call is
 // retried only if it was not processed. A grant ends with the File Share.
 //
-// Errors: [*api.InputError] for a person who is named by neither, such as [api.Me]; [api.ErrNotFound] if the
-// user does not exist.
+// Errors: [*api.InputError] for a person who is named by neither, such as [api.Me];
+// [api.ErrNotFound] if the user does not exist.
 //
 // It calls POST /current/fileshare/{fileshare_id}/grants/.
 func (g *Grants) Set(

@@ -36,11 +36,11 @@ type Extraction struct {
 const maxExtracted = 50
 
 // Extract starts the extraction of up to 50 existing fields from a file or note
-// by the AI of the platform; nil means all fields it finds. It takes a while
-// and costs credits: [Service.Jobs] reports its state. Values written by users
-// are kept.
+// by the AI of the platform; nil means all fields that the AI finds. The extraction
+// takes a while and costs credits: [Service.Jobs] reports its state. Values written
+// by users are kept.
 //
-// It is retried only if it was not processed.
+// The call is retried only if it was not processed.
 //
 // It calls POST /current/workspace/{workspace_id}/storage/{node_id}/metadata/extract/.
 func (s *Service) Extract(

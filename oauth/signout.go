@@ -93,8 +93,8 @@ func (c *Config) endStored(ctx context.Context, op string, request endRequest) e
 // store holds no token, there is nothing to end and no error.
 func (c *Config) endWithoutLock(ctx context.Context, op string, request endRequest, lockErr error) error {
 	ctxErr := ctx.Err()
-	hidesCause := ctxErr != nil && !errors.Is(lockErr, ctxErr) // it may be of lockContext, which does not wrap ctxErr
-	if hidesCause {
+	lacksCause := ctxErr != nil && !errors.Is(lockErr, ctxErr) // the context of lockContext has an error of its own
+	if lacksCause {
 		lockErr = fmt.Errorf("%w (%w)", lockErr, ctxErr)
 	}
 	err := call.FailedWith(op, "the token was not removed from the store", lockErr)

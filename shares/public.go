@@ -77,9 +77,9 @@ func (s *Service) GetPublic(ctx context.Context, share api.ID, opts ...api.CallO
 // no sign-in, and sends the client's token if there is one. Each call creates a token, so it
 // is retried only if it was not processed.
 //
-// Errors: [api.ErrForbidden] if the password is wrong, or [api.ErrUnauthenticated] for
-// a client without a credential; the status of both is 401. Neither ends the caller's
-// own session.
+// Errors: [api.ErrForbidden] if the password is wrong; a client without a credential
+// gets [api.ErrUnauthenticated] instead. The status of both is 401. Neither ends the
+// caller's own session.
 //
 // It calls POST /current/share/{share_id}/auth/password/.
 func (s *Service) AuthPassword(

@@ -131,7 +131,7 @@ func (t *Transforms) Get(
 	if err != nil {
 		return nil, err
 	}
-	return t.open(ctx, in, node, token, change, unlinked(opts)) // the token of a link was for the call of Token
+	return t.open(ctx, in, node, token, change, unlinked(opts)) // token replaces the token of a link in opts
 }
 
 // open starts the download of a transformed image.
