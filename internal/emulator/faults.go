@@ -297,8 +297,8 @@ func (f *fault) write(w http.ResponseWriter, r *http.Request, body io.Reader, le
 
 const sentAtOnce = 64 << 10 // bytes
 
-// damagedGzip returns a header of gzip and data that is not valid, in place of a body with
-// a length: about a quarter as long, as if the body were compressed.
+// damagedGzip returns a gzip header, followed by invalid data. The data is about a quarter as
+// long as the body that it replaces, as if that were compressed.
 func damagedGzip(length int64) []byte {
 	const least, most = 16, 1 << 20
 	header := []byte{0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 0xff}

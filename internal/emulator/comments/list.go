@@ -122,8 +122,8 @@ func (h *Handlers) commentsLeft(at world.Venue) (left int, limited bool) {
 	return max(0, left), true
 }
 
-// commentDetails returns one comment with all its members. Some say what the viewer may change: nothing,
-// if the viewer sees the comment in another place than its own (its venue).
+// commentDetails returns one comment with all its members. For a viewer who sees the comment outside
+// the place to which it belongs (its venue), can_edit, can_delete and can_reply are false.
 func (h *Handlers) commentDetails(c *wire.Call, cm *Comment) (wire.Object, error) {
 	v := h.view(c)
 	v.withNulls, v.withAttachmentCount, v.withDetails = true, true, true
@@ -165,8 +165,8 @@ func onlyIf(condition bool, value any) any {
 const inVenue = true // in comment: it is shown in its own venue
 
 // comment renders a comment for the user of the view, with the members that the view
-// asks for. If isInVenue is false, the user sees it in another place than its own, and can
-// change nothing. Recipients of a File Share do not see its workspace.
+// asks for. If isInVenue is false, the user sees the comment outside the place to which it
+// belongs, and can change nothing. Recipients of a File Share do not see its workspace.
 func (v view) comment(cm *Comment, isInVenue bool) wire.Object {
 	var kind, profile any
 	if cm.FileShare == "" || v.h.w.AtLeast(cm.Profile, v.user, world.Member) {
