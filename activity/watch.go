@@ -240,10 +240,10 @@ func (w *watch) accept(r *Report, held time.Duration) {
 		w.pause = w.tempo.pauseAfter(held, hasUnreported)
 	}
 	moved := w.moveCursor(r)
-	wasSweep := w.wentBack                               // its changes may be from before the cursor
-	hasOnlyEqual := hasChanges && !hasLater && !wasSweep // all have the time of the cursor
+	wentBack := w.wentBack                               // then the changes may be from before the cursor
+	hasOnlyEqual := hasChanges && !hasLater && !wentBack // all have the time of the cursor
 	if hasOnlyEqual && !moved {
-		w.skipEqual = true // the next poll asks for later changes only: these would end it at once
+		w.skipEqual = true // else these changes would end the next poll at once
 	}
 }
 

@@ -443,7 +443,7 @@ const codeIssuer = "iss"
 
 // outcomeOf returns what the page in the browser shows about a sign-in that ended with
 // err: success, denial or failure, with the code and description of an OAuth error.
-// Other errors are not shown there.
+// Nothing is shown of another error, nor of one that is also the end of a context.
 func outcomeOf(err error) outcome {
 	if err == nil {
 		return outcome{State: stateSuccess}

@@ -128,7 +128,8 @@ func (c *Config) endAtPlatform(ctx context.Context, r *record, request endReques
 }
 
 // lockContext returns the context for locking the record of an account: it ends
-// after requestTime, and soon after the end of ctx.
+// after requestTime, or afterContext after ctx. So a record that is free can be
+// locked even if ctx is done.
 func lockContext(ctx context.Context) (context.Context, context.CancelFunc) {
 	locking, cancel := context.WithTimeout(context.WithoutCancel(ctx), requestTime)
 	stop := context.AfterFunc(ctx, func() { time.AfterFunc(afterContext, cancel) })

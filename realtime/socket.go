@@ -246,7 +246,7 @@ func (k *dialLoop) countSocket() {
 func (k *dialLoop) disconnect(n *session) error {
 	n.end()
 	if errors.Is(n.failure, errSilent) {
-		k.s.closeIdle()
+		k.s.closeIdle() // they may be broken as well
 	}
 	k.history.enqueueGap(n.heard.last())
 	k.connState.setLive(false)

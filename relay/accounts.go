@@ -592,7 +592,7 @@ func unsealAny(
 	return nil, false, err
 }
 
-// unseal is [oauth.Unseal] for a key that may hang: it waits requestTimeout for the key.
+// unseal is [oauth.Unseal] with a timeout, as a KeyStore may hang.
 func unseal(ctx context.Context, keys oauth.KeyStore, account string, sealed []byte) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
@@ -600,7 +600,7 @@ func unseal(ctx context.Context, keys oauth.KeyStore, account string, sealed []b
 	return plain, explainKey(ctx, err)
 }
 
-// seal is [oauth.Seal] for a key that may hang.
+// seal is [oauth.Seal] with a timeout, as a KeyStore may hang.
 func seal(ctx context.Context, keys oauth.KeyStore, account string, plain []byte) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()

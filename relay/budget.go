@@ -167,8 +167,8 @@ func (b *budget) record(c processCalls, now time.Time) {
 }
 
 // setRunning sets the number of running calls of a process, from now on. It records which write sets
-// that, by the revision of the budget before the write (c.revision). If two records have the same number
-// from the same write, refine takes the earlier one of their times.
+// that, by the revision of the budget before the write (c.revision). Other processes read the number back
+// with a later time: refine takes the earliest time that is known for the same write.
 func (b *budget) setRunning(c processCalls, calls int, now time.Time) {
 	b.running = slices.DeleteFunc(b.running, func(r runningCalls) bool { return r.process == c.process })
 	if calls > 0 {

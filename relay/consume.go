@@ -399,7 +399,7 @@ func (c *consumer[T]) takePlace(ctx context.Context, msg jetstream.Msg) (giveBac
 	select {
 	case c.places <- struct{}{}:
 		return func() { <-c.places }
-	case <-ctx.Done(): // call gives the message back without calling the handler
+	case <-ctx.Done(): // c.call gives the message back without calling the handler
 		return func() {}
 	}
 }

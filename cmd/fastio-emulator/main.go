@@ -224,8 +224,8 @@ func emulate(ctx context.Context, args []string, stdout, stderr io.Writer) error
 	return errors.Join(serveWorld(ctx, c, kept, stdout, stderr), kept.close())
 }
 
-// serveWorld builds an emulator, or loads that in a folder, prints its variables and serves it.
-// Without a folder, kept is nil.
+// serveWorld builds an emulator, or loads the one in the folder unless that is nil. It prints
+// its variables and serves it.
 func serveWorld(ctx context.Context, c settings, kept *folder, stdout, stderr io.Writer) error {
 	s, token, workspace, err := prepare(c, kept, stderr)
 	if err != nil {
@@ -341,7 +341,8 @@ func buildAt(
 }
 
 // serve handles requests on the listener until ctx is done, and adds an event
-// to the workspace at each interval. Without a folder, kept is nil.
+// to the workspace at each interval. It keeps the worlds of requests that name one in the
+// folder, unless that is nil.
 func serve(
 	ctx context.Context, s *emulator.Server, l net.Listener, c settings, kept *folder, workspace string, log io.Writer,
 ) error {

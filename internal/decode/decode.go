@@ -171,7 +171,7 @@ const (
 )
 
 // Plain decodes b, which has no envelope, into out, often of a type that the program has
-// defined. If a value does not match its field, it calls reset, which must empty out, and
+// defined. If a value does not match its field, it calls reset, which must zero that value, and
 // decodes again with a conversion of scalars and empty lists. If that does not help, it
 // returns the error of the first decode. After a success, [Finish] fills the fields that
 // have other names in some responses.

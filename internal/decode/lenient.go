@@ -46,7 +46,7 @@ func (c *converter) convertValue(dec *jsontext.Decoder, v any) error {
 	kind := dec.PeekKind()
 	to := reflect.ValueOf(v).Elem()
 	hasValuesInside := kind == '{' || kind == '['
-	if c.tolerant && hasValuesInside { // those that do not fit go into the Extra of to
+	if c.tolerant && hasValuesInside { // to.Extra gets those that do not fit
 		c.setStruct(dec.StackDepth()+1, to)
 	}
 	t := traitsOf(pointee(to.Type()))
@@ -64,7 +64,7 @@ func (c *converter) convertValue(dec *jsontext.Decoder, v any) error {
 		return err
 	}
 	isPointerToStruct := to.Kind() == reflect.Pointer && t.kind == reflect.Struct
-	if isPointerToStruct && isEmptyList(raw) { // sent in place of no object
+	if isPointerToStruct && isEmptyList(raw) { // sent if there is no object
 		to.SetZero()
 		return nil
 	}

@@ -245,7 +245,7 @@ func (g *Group) tryStart(loop *Loop, class Class, now, firstSince time.Time, max
 	for _, w := range g.windows {
 		*w.slot(c.number) = busy // until Release
 	}
-	if loop != nil || g.spreadOver != nil { // without a loop only the spread records a start
+	if loop != nil || g.spreadOver != nil { // a call without a loop is recorded for spreadOver only
 		g.recordStart(c, class)
 	}
 	return c, o

@@ -146,9 +146,9 @@ func rateOf(announced string, h http.Header, clock *servertime.Clock) api.RateLi
 	return r
 }
 
-// untilExpiry returns the remaining time of the announced window, which ends at a Unix
-// time or a time of the API. It returns 0 if that is unknown, over, or more than a year
-// away.
+// untilExpiry returns the remaining time of the window in the headers, which have its end
+// as a Unix time or in the format of times in responses. It returns 0 if that is unknown,
+// over, or more than a year away.
 func untilExpiry(h http.Header, clock *servertime.Clock) time.Duration {
 	v := strings.TrimSpace(cmp.Or(h.Get(headerExpires), h.Get(headerExpiresOld)))
 	unix, err := strconv.ParseInt(v, 10, 64)

@@ -349,7 +349,7 @@ func (g *generator) addEvent(created int64) {
 // randomEventOf returns the name of a random event that a person causes: a read, if the
 // generator adds only reads. While the workspace has no file to work on, the event adds one.
 func (g *generator) randomEventOf(p *person) string {
-	name := p.randomEvent(g.dice) // drawn in any case, also if it is replaced
+	name := p.randomEvent(g.dice) // also if it is replaced: a draw changes all later ones
 	if g.readsOnly {
 		name = p.randomRead(g.dice)
 	}

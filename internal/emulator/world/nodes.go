@@ -120,8 +120,8 @@ func (w *Tree) AddVersion(n *Node, v Version) {
 // textMost is the longest content, in bytes, that is searched and summarized.
 const textMost = 4 << 20
 
-// VersionOf returns a version with the content of uploaded chunks. Several chunks of up to
-// textMost bytes in all are stored as one. A content in one piece in memory sets v.Content.
+// VersionOf returns a version with the content of uploaded chunks. Up to textMost bytes in
+// all are stored as one chunk. If that chunk is in memory, v.Content is also set to it.
 func (w *Tree) VersionOf(chunks ...*blob.Blob) (Version, error) {
 	content := blob.Join(chunks...)
 	v := Version{Size: content.Size(), Source: content}
