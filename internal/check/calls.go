@@ -496,7 +496,7 @@ const smallPage = 100 // the least page of a folder
 func nodeReads() []callRow[node] {
 	return []callRow[node]{
 		{"storage.Get", levels, func(c call, n node) error { return onlyError(c.Storage.Get(c, n.In, n.ID, c.opts...)) }},
-		{"storage.Get", plainForm, func(c call, n node) error {
+		{"storage.Get", plainForm, func(c call, n node) error { // GetMany calls the same endpoint
 			return onlyError(c.Storage.GetMany(c, n.In, []api.OpaqueID{n.ID, noObject}))
 		}},
 		{"storage.Locks.Get", plainForm, func(c call, n node) error { return onlyError(c.Storage.Locks.Get(c, n.In, n.ID)) }},

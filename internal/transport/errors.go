@@ -99,6 +99,7 @@ func (x *exchange) refusal() *api.Error {
 	if isRedirect && e.Text == "" {
 		e.Text = "a redirect that is not followed, as of a wrong address or a proxy"
 	}
+	// The code of an unavailable service, with any status, does not concern the credential.
 	if e.Status == http.StatusUnauthorized && !e.Is(api.ErrUnavailable) {
 		noCredential := x.token.AccessToken.IsZero() && x.request.Credential.IsZero()
 		e.Unauthenticated = noCredential || provesInvalidToken(e) || x.token.Expired() // else it lacks a permission

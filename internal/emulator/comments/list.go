@@ -93,7 +93,8 @@ func (h *Handlers) listComments(c *wire.Call) (wire.Object, error) {
 
 // isListed reports whether the list of comments of a venue has a comment. The list of a
 // node also has the comments on its File Shares, while that of a File Share has only its
-// own. The list of a whole profile lacks comments on File Shares and old comments.
+// own. The list of a whole profile lacks comments on File Shares, and those from before
+// threadsBegan, which are not indexed.
 func isListed(at world.Venue, cm *Comment) bool {
 	switch {
 	case cm.Profile != at.Profile:
