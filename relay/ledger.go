@@ -106,7 +106,7 @@ func (l kvLedger) watch(ctx context.Context, keys []string, changed func(e *ledg
 }
 
 // unwatch ends a watch. It receives the entries that the watch has not delivered yet: else the
-// library would wait for a receiver without end.
+// library would wait for a receiver forever.
 func unwatch(w jetstream.KeyWatcher) {
 	_ = w.Stop() // an error means that the watch has ended already
 	go func() {

@@ -435,7 +435,7 @@ func (p *publisher) send(ctx context.Context, batch []message) (done int, err er
 	if err := p.prepare(ctx); err != nil {
 		return 0, err
 	}
-	const known, unknown = true, false // to be in the stream
+	const known, unknown = true, false // whether messages are known to be in the stream
 	done = p.leading(batch, known)
 	p.addDuplicates(uint64(done)) //nolint:gosec // not negative
 	batch = batch[done:]
