@@ -178,9 +178,9 @@ func (t *Turns) Get(
 	return found, nil
 }
 
-// Cancel cancels the current turn of a thread. Its cost so far is billed. It is
-// a success if there is none; [Turns.Get] reports whether the turn was
-// canceled or had ended before.
+// Cancel cancels the current turn of a thread. The cost of the turn so far is billed.
+// If there is no current turn, Cancel returns nil; [Turns.Get] reports whether the turn
+// was canceled or had ended before.
 //
 // Errors: [api.ErrInvalid] if the thread does not exist; [api.ErrPaymentRequired] if the
 // plan lacks [PlanFeatureContentAI].

@@ -321,8 +321,8 @@ func (s *signIn) resaveRecord(ctx context.Context) error {
 // graceTime is how long a store may take after the end of a context.
 const graceTime = 2 * afterContext
 
-// runUntilAbandoned calls use, which accesses the store, in a goroutine. It returns its
-// error, or stops waiting for it shortly after the end of ctx: a store of another
+// runUntilAbandoned calls use, which accesses the store, in a goroutine. It returns the
+// error of use, or stops waiting for use shortly after the end of ctx: a store of another
 // package may ignore ctx.
 func runUntilAbandoned(ctx context.Context, use func() error) error {
 	done := make(chan error, 1)
@@ -430,7 +430,7 @@ func (s *signIn) withBrowser(ctx context.Context, ln net.Listener, b *opener) (*
 	pkce := NewPKCE()
 	want := expected{state: pkce.State, issuer: s.server.Issuer, requiresIssuer: s.server.NamesIssuer}
 	r := newReceiver(ln, s.host, s.redirectPath(), want, s.newPages())
-	if s.RedirectPort == 0 { // else the port must be free for the next Login
+	if s.RedirectPort == 0 { // a fixed port must be free for the next Login as soon as this one ends
 		r.linger = lingerTime
 	}
 	token, err := s.receive(ctx, r, b, pkce)
@@ -477,8 +477,8 @@ func (s *signIn) showURL(ctx context.Context, address string) {
 }
 
 // receive shows the login URL, opens the browser, waits for the redirect and exchanges
-// its code for the token. Without a redirect in time, the registration may be the
-// reason, and is removed.
+// its code for the token. If no redirect comes in time, the server may not know the client
+// any more: then receive removes its registration (forgetClientIfSuspect).
 func (s *signIn) receive(ctx context.Context, r *receiver, b *opener, pkce PKCE) (*Token, error) {
 	waiting, cancel := context.WithTimeout(ctx, consentTime)
 	defer cancel()

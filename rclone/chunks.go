@@ -81,7 +81,7 @@ func (f *Fs) startChunks(
 	}
 	request := uploads.StartRequest{Target: to.uploadTarget(), Name: to.name, Size: size}
 	if to.replaces != nil {
-		request.Target = uploads.Target{} // stored by storage.Update, which compares the version
+		request.Target = uploads.Target{} // none: store uses storage.Update later, which compares the version
 	}
 	started, err := f.session.client.Uploads.Start(ctx, request)
 	if err != nil {

@@ -118,8 +118,8 @@ func (t *Transforms) Read(
 	return t.open(ctx, in, node, token, change, opts)
 }
 
-// Get returns an image of a workspace or share after a transform, as
-// [Transforms.Token] and [Transforms.Read] do. The caller must close the result.
+// Get returns an image of a workspace or share after a transform. It combines
+// [Transforms.Token] and [Transforms.Read]. The caller must close the result.
 func (t *Transforms) Get(
 	ctx context.Context, in api.Profile, node api.OpaqueID, change Transform, opts ...api.CallOption,
 ) (*api.Download, error) {

@@ -195,7 +195,7 @@ func (f *file) resume(ctx context.Context, from Session) error {
 	f.state = *u
 	if !f.acceptsContent() {
 		err := f.awaitEnd(ctx)
-		acceptsContentNow := errors.Is(err, errOpen) // by a later state
+		acceptsContentNow := errors.Is(err, errOpen) // awaitEnd has read a later state
 		if !acceptsContentNow {
 			return err
 		}

@@ -81,7 +81,7 @@ may take some minutes. Ctrl-C ends it, and deletes the workspace too.
 	return p.run(ctx, &check.Changes{Journal: journal, Org: api.ID(p.org), AI: p.ai})
 }
 
-// ask asks a question, and reports whether the answer is yes; it is not if ctx is done first.
+// ask asks a question, and reports whether the answer is yes. If ctx is done first, it returns false.
 func (p *program) ask(ctx context.Context, question string) bool {
 	_, _ = fmt.Fprintf(p.out, "%s [y/N] ", question)
 	answer := make(chan string, 1)

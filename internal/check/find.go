@@ -215,8 +215,8 @@ func (c call) listTurns(t thread) error {
 	return nil
 }
 
-// listFileShares lists File Shares and keeps the first ones (maxOthers) for further calls, in
-// the walk, to which c embeds a pointer.
+// listFileShares lists File Shares. It keeps the first ones (maxOthers) in the walk, which c
+// embeds as a pointer, for further calls.
 func (c call) listFileShares(workspace api.ID) error {
 	list, err := c.FileShares.List(c, workspace, &fileshares.ListOptions{Limit: c.limit, Offset: c.offset})
 	if err != nil {
