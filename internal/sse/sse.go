@@ -62,7 +62,7 @@ type Reader struct {
 }
 
 // NewReader returns a Reader of events that have at most limit bytes, 0 for
-// [MaxEvent]: in the data, the type, the ID and the line that is being read.
+// [MaxEvent]: in the data, the type, the ID and the line being read together.
 func NewReader(r io.Reader, limit int) *Reader {
 	if limit <= 0 {
 		limit = MaxEvent

@@ -103,11 +103,11 @@ func withoutIdle(t *http.Transport) *http.Transport {
 }
 
 // unrepeatable returns the request in a form that net/http cannot retry: with a body
-// that cannot be read again. A request without a body gets an empty one. In HTTP/2 that
-// body costs a frame. So where HTTP/2 is possible, a request without a body gets none, and w
-// cancels the attempt when net/http retries; but one that is not idempotent (ReplayOnce) gets
-// the empty body there too. In any case w records the connection. w is nil unless the
-// transport is that of net/http.
+// that cannot be read again. A request without a body gets an empty one, with one
+// exception: in HTTP/2 the empty body costs a frame. So where HTTP/2 is possible, an
+// idempotent request (not ReplayOnce) stays without a body, and w cancels the attempt when
+// net/http retries. In any case w records the connection. w is nil unless the transport is
+// that of net/http.
 //
 // The context of the request has the timeout of an attempt. cancel ends it, and is nil if
 // there is nothing to end.
