@@ -135,11 +135,11 @@ func WithToken(token string) Option {
 	}
 }
 
-// WithTokenSource signs each attempt with what source returns for it. If it is an
-// [api.Refresher], a refused token is replaced, at most once per call. An
-// [oauth.Source] also sets the address: see [WithBaseURL]. Any other source does not
-// name its platform: the caller must make sure that its tokens belong to the address
-// of the client.
+// WithTokenSource signs each attempt with the token that source returns for it. If
+// source is an [api.Refresher], a refused token is replaced, at most once per call.
+// An [oauth.Source] also sets the address: see [WithBaseURL]. Any other source does
+// not name its platform: the caller must make sure that its tokens belong to the
+// address of the client.
 func WithTokenSource(source api.TokenSource) Option {
 	return func(c *config) error {
 		if stored, ok := source.(*oauth.Source); source == nil || ok && stored == nil {

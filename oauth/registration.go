@@ -341,9 +341,9 @@ func (s *signIn) forgetRefused(ctx context.Context, err error) {
 }
 
 // forgetClientIfSuspect is called after a sign-in without a redirect. The reason may be that
-// the server does not know the program any more, which a server with an authorization
-// endpoint of its own reports only in the browser. Then it removes the registration from the
-// store.
+// the server does not know the program any more. A server with an authorization endpoint of
+// its own reports that only in the browser. So the registration at such a server is removed
+// from the store.
 func (s *signIn) forgetClientIfSuspect(ctx context.Context) {
 	reportsInBrowser := s.server.Authorize != ""
 	if s.clientFromStore && reportsInBrowser {

@@ -82,7 +82,7 @@ func (c *Config) endStored(ctx context.Context, op string, request endRequest) e
 	saveErr := r.save(ctx)
 	if saveErr == nil {
 		noToken := api.Secret{}
-		// It ends what noteSignedOut began: a new Source need not refuse the token of the store, which has none.
+		// It ends what noteSignedOut began: the token is not in the store any more, so a new Source does not get it.
 		signIns.noteReplaced(c.Store, c.account(), noToken)
 	}
 	return errors.Join(err, saveErr)

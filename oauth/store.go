@@ -301,7 +301,7 @@ func (r *registry) noteReplaced(store Store, account string, current api.Secret)
 	if token := c.signedOut.Load(); token != nil && *token == current {
 		c.signedOut.Store(nil)
 	}
-	c.signedOutIsStored.Store(false) // it now holds current or no token: neither is signed out
+	c.signedOutIsStored.Store(false) // the store now holds current or no token: neither is signed out
 	r.dropUnused(key)
 }
 
