@@ -125,9 +125,9 @@ const (
 // end are a [Gap].
 //
 // A profile that the caller cannot see, or that does not exist, is not an error: see
-// [Service.Search]. Follow then finds nothing. It logs a warning, to the Logger of
-// [Options], if the platform refuses to report changes of the profile, for which Follow with
-// Until or PollOnly does not ask.
+// [Service.Search]. Follow then finds nothing. If the platform refuses to report changes of
+// the profile, Follow logs a warning to the Logger of [Options]; with Until or PollOnly, it
+// does not ask for these reports.
 //
 // Without a checkpoint, Follow starts at q.CreatedMin; zero is the beginning of the
 // log. CreatedMax, Cursor, Offset and ParentEventID must be zero.

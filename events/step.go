@@ -87,8 +87,8 @@ func (s *Service) newPace(interval time.Duration) *pace {
 // returns, and the next step is due at once, so that other logs can take their turn.
 //
 // A temporary failure is reported to OnRetry, and the returned time is that of the next
-// try. The errors are those that end Follow, and that of ctx: after it, Step may be
-// called again.
+// try. The errors are those that end Follow, and that of ctx. After the error of ctx,
+// Step may be called again.
 func (s *Stepper) Step(ctx context.Context) (next time.Time, err error) {
 	if err = s.load(ctx); err == nil {
 		next, err = s.step(ctx)

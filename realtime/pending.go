@@ -82,8 +82,8 @@ func (p *pending) enqueuePoll(fields map[activity.Field]api.Time, cursor activit
 }
 
 // enqueueFrame queues the changes of a frame of the socket, unless the session of that
-// socket has ended (retire). An event is dropped if it is a duplicate or there is no room
-// for it; its field is reported nevertheless.
+// socket has ended (retire). A duplicate event is dropped. If there is no room for an event,
+// only the change of its field is queued.
 func (p *pending) enqueueFrame(session uint64, f frame) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -133,10 +133,10 @@ func (s *Subscription) findStart(ctx context.Context) (socketOpen bool, stateCtx
 	return socketOpen, stateCtx, nil
 }
 
-// pollForStart finds by polls the cursor from which the subscription reports changes. Its
-// ctx ends when a socket opens, which makes that unnecessary. Subscriptions beyond the
-// first few send no poll for it if they have a cursor already, or if the server's time is
-// known, from which they can start.
+// pollForStart finds by polls the cursor from which the subscription reports changes. ctx
+// ends when a socket opens, because then no polls are needed. Subscriptions beyond the first
+// few send no polls if they have a cursor already, or if the server's time, from which they
+// can start, is known.
 func (s *Subscription) pollForStart(ctx context.Context) error {
 	s.connState.setPolling(true)
 	_, serverTimeKnown := s.clock.Age()
