@@ -65,8 +65,8 @@ type liveAccount struct {
 
 const worstAccountPause = 10 * time.Minute // before a profile that failed is followed again
 
-// newAccountRun returns an account that is not followed yet: its task, once it is due, starts
-// to follow it.
+// newAccountRun returns an account that is not followed yet. Its task starts to follow the
+// account when the task is due.
 func newAccountRun(r *accountReplica, name string) *accountRun {
 	a := &accountRun{
 		accountReplica: r, name: name, slot: slotOf(name), lane: newLane(accountWidth), turn: make(chan struct{}, 1),

@@ -210,14 +210,15 @@ func (m *member) leave(ctx context.Context) {
 	m.mu.Lock()
 	latest, token := m.beats[m.name], m.token
 	m.mu.Unlock()
-	hasHeartbeat := token != ""                               // false before the first one, and after it was deleted or replaced
+	hasHeartbeat := token != ""                               // false before the first, or if it was deleted or replaced
 	isForeign := latest.value != nil && latest.Token != token // another replica has the name
 	if !hasHeartbeat || isForeign {
 		return
 	}
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
-	err := m.remove(ctx, m.name, latest.revision) // 0, for no heartbeat, if no write was confirmed
+	// The revision is 0, which stands for no heartbeat, if no write of a heartbeat was confirmed.
+	err := m.remove(ctx, m.name, latest.revision)
 	if err != nil {
 		m.onError(fmt.Errorf("deleting the heartbeat: %w", err))
 	}
@@ -564,7 +565,7 @@ func (m *member) adoptLatest(ctx context.Context, a *adoption) (wait time.Durati
 }
 
 // adoptView adopts a view in two steps. First the replica stops what is not in its share. When all
-// members have done so, it begins its share. It is called again until both are done.
+// members have done so, it begins its share. The caller repeats adoptView until both are done.
 func (m *member) adoptView(ctx context.Context, a *adoption, v *view) error {
 	if a.stoppedIn != v.number {
 		if err := m.stopOthers(ctx, v); err != nil {
