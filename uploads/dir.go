@@ -262,8 +262,8 @@ func (d *dir) scanEntry(ctx context.Context, f *folder, item found, used dirs.Na
 	return nil
 }
 
-// targetName returns the name on the platform of what was found in the folder f, and adds
-// it to used. The error is why it cannot be sent.
+// targetName returns the name that an item found in the folder f gets on the platform, and
+// adds the name to used. The error says why the item cannot be sent.
 func (d *dir) targetName(f *folder, item found, used dirs.Names) (string, error) {
 	if item.err != nil {
 		return "", item.err

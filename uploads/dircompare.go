@@ -112,8 +112,8 @@ func (d *dir) sameContent(ctx context.Context, e *entry, n *storage.Node) bool {
 	return err == nil && same
 }
 
-// findTargetFolder sets the ID of the folder on the platform that corresponds to f. It
-// remains "" if that does not exist.
+// findTargetFolder sets the ID of the folder on the platform that corresponds to f. The ID
+// remains "" if there is no such folder.
 func (d *dir) findTargetFolder(ctx context.Context, f *folder) error {
 	if f.id != "" {
 		return nil

@@ -421,7 +421,7 @@ func (r *BatchResult) byIndex(entries []*entry) map[int]*BatchUpload {
 }
 
 // isClear reports whether the result says that the file was accepted, which requires an
-// ID, or that it was refused.
+// ID that no other result has (hasOwnID), or that it was refused.
 func (u *BatchUpload) isClear(hasOwnID bool) bool {
 	if u.OK() {
 		return hasOwnID

@@ -706,9 +706,9 @@ func turnReads() []callRow[turn] {
 
 const streamTime = 5 * time.Minute // for the first event of a turn that has ended
 
-// otherReads returns, by kind, the calls that are made for objects of the caller that
-// have only an ID. A row is an operation, the forms of its calls (such as pages, or an
-// unknown ID), and the call.
+// otherReads returns, by kind, the calls for objects of the caller that are named by an
+// ID alone, without a profile. A row is an operation, the forms of its calls (such as pages,
+// or an unknown ID), and the call.
 func otherReads() map[string][]callRow[string] {
 	return map[string][]callRow[string]{
 		"invitation": {{"account.Invitations.Get", plainForm, func(c call, id string) error {

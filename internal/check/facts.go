@@ -43,8 +43,8 @@ func assumedPath(source string, calls []*seen) string {
 	return notSeen
 }
 
-// assumedNames returns which of the assumed names of an operation its responses confirm
-// and which they refute.
+// assumedNames returns what the responses of an operation say of its assumed names, which
+// no document of the platform shows: which of them they confirm and which they refute.
 func assumedNames(row facts.Endpoint, calls []*seen) *Names {
 	request, response := facts.Assumed(row.MethodName())
 	if len(request)+len(response) == 0 {

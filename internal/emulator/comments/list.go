@@ -250,9 +250,9 @@ type target struct {
 	available bool // to the user in question
 }
 
-// target returns what is attached to a comment, by its id: a node or a profile. It is
-// available if the user may open it. Its id shows which of both it is, even if it was
-// deleted.
+// target describes an attachment of a comment: the node or profile that has the id. It is
+// available if the user may open it. The form of the id shows whether it is a node or a
+// profile, even if the object was deleted.
 func (h *Handlers) target(id, userID string) target {
 	if !wire.IsProfile(id) {
 		t := target{id: wire.Hyphenated(id), kind: "node"}

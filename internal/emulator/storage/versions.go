@@ -43,8 +43,8 @@ func VersionRows(n *world.Node, key string) wire.Object {
 	return wire.Object{{"versions", rows}}
 }
 
-// restoreVersion adds a version with the content of an earlier one, which becomes the
-// current version.
+// restoreVersion adds a version with the content of an earlier one. The added version is
+// then the current one.
 func (h *versions) restoreVersion(c *wire.Call, store world.Store, n *world.Node) (wire.Object, error) {
 	if err := h.tree.RefuseUnlessWritable(c, store); err != nil {
 		return nil, err

@@ -48,7 +48,8 @@ func (t nextState) Do() {
 
 // assemble joins the chunks to one content and checks its CRC. The file of a File Share is
 // replaced at once. An upload to a folder is stored after a delay. One without a folder is
-// complete: it keeps its chunks, which a later call for its content joins again (uploaded).
+// complete: it keeps its chunks, and a later call that uses the content joins them again (see
+// uploaded).
 func (h *Handlers) assemble(u *upload) {
 	whole, err := h.joinChunks(u)
 	if err != nil {
