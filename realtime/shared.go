@@ -141,8 +141,8 @@ func wokenInterval(woken, resting int, every time.Duration) time.Duration {
 	return time.Duration(float64(woken) * float64(every) / wokenShare)
 }
 
-// dial calls open when the rate limit of dials admits the caller, and began just before.
-// While the network is broken, only one subscription at a time dials; the others wait
+// dial waits until the rate limit of dials admits the caller, calls began, and then open.
+// While the network is broken, only one subscription at a time calls open; the others wait
 // until the network works again or it is their turn to try.
 func (s *shared) dial(ctx context.Context, began func(), open func(context.Context) error) error {
 	for {
