@@ -147,8 +147,8 @@ func (s *Subscription) pollForStart(ctx context.Context) error {
 	return s.baseline(ctx)
 }
 
-// startAtServerTime starts the changes at the server's present time, as known from
-// the Date of the latest response, less a second because a Date is rounded. The first
+// startAtServerTime starts the changes at the server's present time, as known from the
+// Dates of the latest two responses, less a second because a Date is rounded. The first
 // sweep confirms this start. The phase spreads the first sweeps of subscriptions that
 // begin together.
 func (s *Subscription) startAtServerTime() {

@@ -312,7 +312,7 @@ func Name(name string) string {
 }
 
 // cut returns a name of at most maxName bytes, cut before its extension. If the extension is longer
-// than half of maxName, it is cut off, too.
+// than half of maxName, the name is cut at its end.
 func cut(name string) string {
 	if len(name) <= maxName {
 		return name
