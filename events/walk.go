@@ -148,7 +148,7 @@ func (q Query) decodeCursor(cursor string) (cursorState, error) {
 	if saved.Query != fresh.Query {
 		return cursorState{}, refuse("must come from a walk of the same query")
 	}
-	// A query with CreatedMax or ParentEventID has its own end, and its passes have no Max: no later events follow.
+	// Only a walk with a Max can be continued. With CreatedMax or ParentEventID it has none: the query itself ends.
 	canContinue := saved.Done && !saved.Max.IsZero()
 	if !canContinue {
 		return saved, nil

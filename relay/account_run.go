@@ -583,9 +583,9 @@ func (f *followed) checkAccount(ctx context.Context) error {
 	return f.checkRecord(ctx, f.begun)
 }
 
-// stop ends the following, waits for its step, saves the checkpoint while the publisher still
-// stores events, and then ends the publisher. It returns why the following has ended: the cause
-// of its context, which is context.Canceled unless something else has ended it before.
+// stop ends f: it waits for the step that runs, saves the checkpoint while the publisher still
+// stores events, and then ends the publisher. It returns why f has ended: the cause of its
+// context, which is context.Canceled unless something else has ended it before.
 func (f *followed) stop() error {
 	f.end(nil)
 	cause := context.Cause(f.ctx)

@@ -44,7 +44,7 @@ func (s Stream) orderedConfig(of jetstream.StreamConfig) jetstream.StreamConfig 
 		}},
 		Replicas: of.Replicas, MaxAge: of.MaxAge, Storage: of.Storage, MaxBytes: -1, MaxMsgs: -1,
 	}
-	// A full copy always drops old messages. So it has no bounds if the stream rejects new ones instead.
+	// A copy that is full drops old messages. So it has no bounds if the stream rejects new ones instead.
 	if of.Discard == jetstream.DiscardOld {
 		c.MaxBytes, c.MaxMsgs = of.MaxBytes, of.MaxMsgs
 	}

@@ -341,7 +341,7 @@ func (w *walk) addToSample(kind, id string, hasRoom bool) bool {
 
 // makeAllCalls makes all calls that read, each for the objects that earlier calls have found. A
 // run with changes makes them after the calls about the caller, and deletes its objects after all
-// these calls. Calls without a credential are the last (probe).
+// these calls. At last, probe also calls without a credential.
 func (w *walk) makeAllCalls() {
 	w.readSecondID() // the user of the second key, whom changes name
 	visit(w, "caller", callerReads(), struct{}{})

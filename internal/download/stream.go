@@ -132,7 +132,7 @@ func (s *stream) resume(cause error) error {
 			return s.replace(body)
 		}
 		tryAgain := s.ctx.Err() == nil && !errors.Is(err, api.ErrChanged)
-		if tryAgain && call.Final(err) { // it stays final, unless the token has expired and is renewed
+		if tryAgain && call.Final(err) { // unless an expired token was the reason, and is renewed
 			tryAgain = s.renewToken(err)
 		}
 		if !tryAgain {

@@ -55,7 +55,7 @@ func (g *Group) endWait(w *caller, c Call, err error) {
 // g.mu is held.
 func (g *Group) endLongWait(w *caller, o opening, now time.Time) (ended bool) {
 	earliest := o.at
-	if !o.at.Before(busy) { // unknown while a running call holds the slot
+	if !o.at.Before(busy) { // a call that runs holds the slot: its end is not known
 		earliest = o.closedUntil
 	}
 	tooLate := !w.deadline.IsZero() && w.deadline.Before(earliest)

@@ -310,9 +310,9 @@ func (r *Reader) fill() error {
 	return r.err
 }
 
-// makeRoom moves what is still needed to the front of the buffer, or of one that is twice
-// as large if less than leastRoom would be free. With that much room an event is not
-// moved for every few bytes.
+// makeRoom moves what is still needed to the front of the buffer. If less than leastRoom
+// would then be free, it takes a buffer that is twice as large: in a nearly full one, an
+// event would be moved again for every few bytes.
 func (r *Reader) makeRoom() {
 	var data []byte
 	if r.hasData {

@@ -65,7 +65,7 @@ func (c *Client) record(r *api.Request, opts []api.CallOption) error {
 	return c.Err
 }
 
-// Call decodes the response.
+// Call records the request, and decodes Answer into out.
 func (c *Client) Call(_ context.Context, r *api.Request, out any, opts ...api.CallOption) error {
 	if err := c.record(r, opts); err != nil || c.Answer == "" {
 		return err

@@ -130,7 +130,7 @@ func (m *metrics) hooks() api.Hooks {
 		defer m.mu.Unlock()
 		until, profile := time.Now().Add(e.Wait), relay.ProfileOf(ctx)
 		m.waitUntil = later(m.waitUntil, until)
-		if _, listed := m.waiting[profile]; listed {
+		if _, listed := m.waiting[profile]; listed { // of -profiles
 			m.waiting[profile] = until
 		}
 	}}
