@@ -134,7 +134,7 @@ func TestFollowManyLogs(t *testing.T) {
 			t.Errorf("the interval is %s, want %s", got, want)
 		}
 		dice := rand.New(rand.NewPCG(1, 2))
-		for end := time.Now().Add(time.Duration(table.Rounds(2, 24)) * time.Hour); time.Now().Before(end); {
+		for end := time.Now().Add(time.Duration(table.Rounds(1, 24)) * time.Hour); time.Now().Before(end); {
 			time.Sleep(time.Duration(dice.ExpFloat64() * float64(12*time.Second)))
 			l.add(l.rooms[dice.IntN(len(l.rooms))], row.late)
 		}
@@ -155,7 +155,7 @@ func TestFollowManyLogsWithoutSockets(t *testing.T) {
 	table.Bubbles(t, map[string]time.Duration{
 		"at rest": 0, "with changes": time.Second,
 	}, func(t *testing.T, each time.Duration) {
-		n, hours := table.Rounds(60, 100), table.Rounds(3, 3)
+		n, hours := table.Rounds(60, 100), table.Rounds(2, 3)
 		l := newLogs(t, n)
 		l.Fail(seed.Fault{Op: op.RealtimeSocket, Status: http.StatusNotFound})
 		l.follow(t, events.Query{}, events.FollowOptions{})

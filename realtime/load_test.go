@@ -95,7 +95,7 @@ func TestPollsAreDividedByUse(t *testing.T) {
 		time.Sleep(10 * time.Minute)
 		tick := max(time.Second, test.each/20)
 		const rare = 29 * time.Minute
-		long := time.Duration(table.Rounds(3, 3)) * time.Hour
+		long := time.Duration(table.Rounds(2, 3)) * time.Hour
 		for start, n := time.Now(), 0; time.Since(start) < long; n++ {
 			time.Sleep(tick)
 			for i, u := range users {

@@ -6,7 +6,6 @@ import (
 	"bytes"
 	"cmp"
 	"encoding/json"
-	"hash/fnv"
 	"slices"
 	"strings"
 	"sync"
@@ -47,14 +46,6 @@ func TestReportsOfRunsNameMutants(t *testing.T) {
 	})
 	all.log(t)
 	all.require(t, renamed, retyped, dropped)
-}
-
-// lot is the order in which mutants are drawn. A new member of the platform changes the draw
-// by one at most.
-func (m mutant) lot() uint64 {
-	h := fnv.New64a()
-	_, _ = h.Write([]byte(m.String()))
-	return h.Sum64()
 }
 
 // report returns the written report of a run against a platform that has the mutant.
