@@ -281,8 +281,8 @@ func (f *follower) moveBackFromFuture(ctx context.Context) error {
 }
 
 // mayRecur reports whether a delivered event that was created at that Unix time may be found
-// again, so that its hash must be remembered. A poll begins a look-back before the end of the
-// poll before it.
+// again, so that its hash must be remembered. Each poll may go back to f.lookback before the
+// end of the previous poll.
 //
 // Its comments have an example: the last poll has ended at 12:00 (Searched), the current one
 // ends at 15:00 (Max), and the look-back is an hour.

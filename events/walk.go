@@ -303,7 +303,7 @@ func (w *Walk) sliceQuery() Query {
 	if !w.state.Max.IsZero() { // the query has no end of its own: the pass ends at the time when it began
 		q.CreatedMax = w.state.Max
 	}
-	q.CreatedMin = times.Later(q.CreatedMin, w.state.From) // where a pass begins that continues a finished one
+	q.CreatedMin = times.Later(q.CreatedMin, w.state.From) // where the pass begins, if another one came before it
 	low, high := w.state.Rest.slice()
 	if low > 0 {
 		q.CreatedMin = times.Later(q.CreatedMin, time.Unix(low-1, 0).UTC())

@@ -226,8 +226,8 @@ func (r *lockedRecord) Unlock() { r.stored.Unlock() }
 
 // Save stores the token of [Service.Exchange] or [Service.SignIn] in c.Store, for
 // [TokenSource], in a program that does not use [Login]. It replaces the previous
-// token of the account. A token with a RefreshToken requires its
-// ClientID, and its Resource if it was requested with one.
+// token of the account. A token with a RefreshToken requires c.ClientID, and
+// c.Resource if the token was requested with one.
 func Save(ctx context.Context, c Config, t *Token) error {
 	const op = "oauth.Save"
 	args, token := input.Fields[Config](op), input.Fields[Token](op)
@@ -248,7 +248,7 @@ func Save(ctx context.Context, c Config, t *Token) error {
 	if err != nil {
 		return err
 	}
-	return runUntilAbandoned(ctx, func() error { // an empty server has the documented paths
+	return runUntilAbandoned(ctx, func() error { // server{} means the documented paths of the endpoints
 		return c.replaceToken(ctx, base.String(), server{}, newTokenRecord(t, c.ClientID, c.Resource))
 	})
 }

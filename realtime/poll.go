@@ -250,8 +250,8 @@ func (s *Subscription) watchOptions() *activity.WatchOptions {
 }
 
 // pollUntilSocket polls until a socket opens, which cancels stateCtx, and then returns
-// nil. It returns an error if ctx is done or the platform refuses. A start that no poll
-// has confirmed is checked by a sweep first.
+// nil. It returns an error if ctx is done or the platform refuses. If the start of the
+// subscription is unconfirmed, it sweeps first, which confirms it.
 func (s *Subscription) pollUntilSocket(ctx, stateCtx context.Context) error {
 	if s.polled.startIsUnconfirmed() {
 		if err := s.sweep(ctx); err != nil {
@@ -488,25 +488,25 @@ const positionVersion = 1
 // Position returns a value for [SubscribeOptions.Position]. With it, the current change
 // of the loop over Changes, and maybe a few before it, are delivered again.
 func (s *Subscription) Position() string {
-	// Changes up to the cursor covered were delivered, and the last response or frame came at heard. The log must
-	// still be read from gapStart on (if unread), and what was read from pendingFrom on is not delivered yet.
+	// The next subscription reads the log from p.Heard on: from the last response or frame, or earlier if changes are
+	// not delivered yet. These are in a gap, for which the log must still be read, or are pending.
 	s.noticing.Lock() // so that heard and gapStart are both from before, or both from after, the end of a silence
 	heard := s.clock.last()
-	gapStart, unread := s.history.pendingGap()
+	gapStart, hasGap := s.history.pendingGap()
 	s.noticing.Unlock()
-	// An event that is read from the log now is in no gap any more, but pending: so that is asked after pendingGap.
-	covered, pendingFrom := s.pending.position()
-	p := position{Version: positionVersion, Profile: s.profile.String(), Cursor: covered, Heard: heard}
-	if covered == s.from.cursor { // nothing was delivered yet: the next subscription must confirm the start
+	// This is called last: a change of the gap that is read from the log meanwhile becomes pending.
+	deliveredTo, pendingFrom := s.pending.position()
+	p := position{Version: positionVersion, Profile: s.profile.String(), Cursor: deliveredTo, Heard: heard}
+	if deliveredTo == s.from.cursor { // nothing was delivered yet: the next subscription must confirm the start
 		p.Began = s.from.localTime
 	}
-	undelivered := !pendingFrom.IsZero()
-	switch { // the next subscription reads the log from Heard on: no undelivered event may be before
-	case unread && undelivered:
+	hasPending := !pendingFrom.IsZero()
+	switch {
+	case hasGap && hasPending:
 		p.Heard = times.Earlier(gapStart, pendingFrom)
-	case unread:
+	case hasGap:
 		p.Heard = gapStart
-	case undelivered:
+	case hasPending:
 		p.Heard = pendingFrom
 	}
 	b, err := jsonv2.Marshal(p)

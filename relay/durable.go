@@ -140,8 +140,8 @@ func sameFilter(a, b jetstream.ConsumerConfig) bool {
 // that is not ordered has one consumer, with its name. An ordered group has one for each partition, in
 // the copy of the stream.
 func (c *consumer[T]) checkOrder(ctx context.Context) error {
-	stream, name := c.Stream.Name, c.Name // where a group that is not ordered has its consumer
-	if !c.Ordered {
+	stream, name := c.Stream.Name, c.Name // c is ordered: it looks for the consumer of an unordered group
+	if !c.Ordered {                       // it looks for one of an ordered group
 		stream, name = c.Stream.orderedName(), c.partitionName(0)
 	}
 	found, err := c.Stream.JetStream.Consumer(ctx, stream, name)

@@ -166,7 +166,7 @@ func (l *Limits) keepListening(watcher jetstream.KeyWatcher, known func()) {
 // first delivers the values that exist, which may be those of a new bucket, and then a nil entry, at which
 // listen calls known.
 func (l *Limits) listen(watcher jetstream.KeyWatcher, known func()) {
-	arrival := requested          // of the values before the nil entry: see apply
+	arrival := requested          // until the nil entry: apply takes also a value with a lower revision
 	existing := map[string]bool{} // the keys of these values
 	for {
 		select {
@@ -353,8 +353,8 @@ func (g *limitGroup) abandon(w *waiter) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if w.isAdmitted {
-		// It is not known which start is that of w. The latest one is removed: for observe, a start that is
-		// too early does no harm.
+		// Which start is that of w is not known. The latest is removed: a start that is too early for its
+		// call does no harm in observe, one that is too late does.
 		g.started = g.started[:len(g.started)-1]
 	}
 	g.waiters = slices.DeleteFunc(g.waiters, func(o *waiter) bool { return o == w })

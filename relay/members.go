@@ -434,7 +434,7 @@ func (m *member) confirm(record heartbeat, value []byte, revision uint64, began 
 // that began at began is over already. The caller holds m.mu.
 func (m *member) extendLease(began time.Time) {
 	m.began = began
-	close(m.renewed) // check waits for it
+	close(m.renewed) // wakes holding.check
 	m.renewed = make(chan struct{})
 	if m.holding == nil && m.valid() {
 		m.holding = &holding{member: m}

@@ -56,8 +56,8 @@ const (
 //
 // Local files with the same size and hash are not downloaded; others of the same name are
 // replaced, each atomically, as by [Service.DownloadFile], which also continues interrupted
-// downloads. Other local files are kept. No file is written outside the local folder,
-// whatever its names and links are.
+// downloads. Other local files are kept. No name of a node and no link in the local folder
+// lets a file be written outside of it.
 //
 // Names of partial files are not allowed. A name on the platform may contain a slash, so
 // that two nodes have the same path: one of them is downloaded, and the other one is a

@@ -114,8 +114,8 @@ func (s *Service) ReaderAt(
 
 // Assemble uploads content as [Service.ReaderAt] does, but stores it nowhere. The ID of the
 // result is a [storage.FromUpload] for storage.Service.AddFile and Update, also for
-// several files. The caller removes it by [Service.Cancel]. It has no session to
-// resume.
+// several files. The caller removes it by [Service.Cancel]. After an error, the upload
+// cannot be resumed.
 //
 // Errors: those of [Service.ReaderAt].
 func (s *Service) Assemble(

@@ -114,10 +114,10 @@ func (r *Reader) Next() (*Event, error) {
 	}
 }
 
-// readPlain reads an event of the simplest form, as nearly all are, in two thirds of
-// the time: it is in the buffer to its last byte, without a CR, with one line of data,
-// and with a blank before each value. It reports false, and reads nothing, for any
-// other event.
+// readPlain reads an event of the simplest form, as nearly all are, faster than Next
+// would line by line: the event is in the buffer to its last byte, without a CR, with
+// one line of data, and with a blank before each value. For any other event, readPlain
+// reads nothing and reports false.
 func (r *Reader) readPlain() bool {
 	mayHaveCR := r.cr.at < r.end // else the search for one (r.cr) has reached the end of the buffer
 	if r.skipLF || mayHaveCR {

@@ -116,7 +116,7 @@ func (x *exchange) recordRefusal(e *api.Error) {
 	limit, shared := x.rate, x.client.cfg.Limiter
 	if wait.MeansFullWindow(e.Code) && e.Rate.RetryAfter > 0 {
 		limit.RetryAfter = e.Rate.RetryAfter
-		if shared == nil { // with a Limiter, that divides the window in place of the group
+		if shared == nil { // else the Limiter divides the window in place of the group
 			x.group.Refused(x.slot, x.rate.Limit, x.rate.Reset)
 		}
 		x.group.closeFor(e) // with a Limiter too: the Retry-After holds for this client in any case

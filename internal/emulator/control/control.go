@@ -55,7 +55,7 @@ type Handler struct {
 	worlds map[string]*namedWorld
 }
 
-// New returns a handler for s, which is the world of requests that name none.
+// New returns a handler of the worlds s and o.Worlds. Requests that name no world are for s.
 func New(s *emulator.Server, o Options) *Handler {
 	h := &Handler{
 		guard: guard{off: o.Off, token: o.Token, hosts: o.Hosts},
@@ -122,8 +122,8 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.ServeHTTP(w, r)
 }
 
-// platformOf returns the world of a request of the platform. A name that no world has yet
-// creates it, but only for a request that may also use the control API.
+// platformOf returns the world of a request of the platform. If there is no world of that
+// name yet, it is created, but only for a request that may also use the control API.
 func (h *Handler) platformOf(r *http.Request) (*emulator.Server, error) {
 	name := r.Header.Get(WorldHeader)
 	isNew := name != "" && !h.hasWorld(name)

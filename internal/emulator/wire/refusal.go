@@ -290,7 +290,7 @@ const (
 )
 
 // Text reports whether a required text is valid: it must have least to most characters and
-// no control characters. Otherwise it is an error of the parameter name.
+// no control characters. If not, Text records the parameter as missing or invalid.
 func (k *Check) Text(name, value string, least, most int) bool {
 	switch n := utf8.RuneCountInString(value); {
 	case value == "":

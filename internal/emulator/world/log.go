@@ -135,8 +135,8 @@ func (t *table[T]) Find(v T) (n uint32, found bool) {
 	return n, found
 }
 
-// Number converts a count to the type of rows. It panics on overflow, which needs more
-// memory than a machine has.
+// Number converts a count to the type in which a Log numbers its rows. It panics on
+// overflow, which needs more memory than a machine has.
 func Number(n int) uint32 {
 	if n < 0 || int64(n) > math.MaxUint32 {
 		panic("emulator: event log overflow")

@@ -378,7 +378,7 @@ func (s *site) figures() *figures {
 		if p.hidden { // the platform does not show it to the credential
 			f.ofProfiles.hidden++
 		}
-		if p.mayBeOurs() { // of another one only its holder knows the progress; none of a profile without a holder
+		if p.mayBeOurs() { // if another replica holds it, only that one knows its progress
 			f.pending += p.Pending
 			f.searches.Add(seconds(p.LastSuccess))
 			f.ofProfiles.lag = max(f.ofProfiles.lag, seconds(p.Lag))
