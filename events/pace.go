@@ -281,7 +281,7 @@ func (p *pace) delay(pause time.Duration) (due time.Time) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.due = time.Now().Add(pause)
-	p.needsTurn = false   // of idlePace: the failed round has taken its turn, if it needed one, and a retry needs none
+	p.needsTurn = false   // a retry needs no turn of idlePace: if the failed round needed one, it has taken it
 	p.awaitsRound = false // a change that is reported meanwhile must not shorten the pause
 	return p.due
 }

@@ -280,7 +280,8 @@ func (s *signIn) findClientID(ctx context.Context, refused string) error {
 }
 
 // registerLocked locks the record of the account, registers the program and
-// stores the client, unless another process has done so before.
+// stores the client, unless another process has done so before. Refused is the client id
+// that the server has refused, "" for none.
 func (s *signIn) registerLocked(ctx context.Context, refused string) error {
 	r, err := s.lock(ctx)
 	if err != nil {

@@ -94,7 +94,7 @@ func (c *consumer[T]) adjust(
 ) (jetstream.Consumer, error) {
 	has := found.CachedInfo().Config
 	group := has.Metadata[metadataGroup] // "" if another program made the consumer
-	isOrdered := has.MaxAckPending == 1  // as durable makes it
+	isOrdered := has.MaxAckPending == 1  // one message at a time
 	switch {
 	case group != "" && group != c.Name:
 		return nil, refuseOption("Name", "is that of a consumer of group "+group, has.Durable)
@@ -113,7 +113,7 @@ func (c *consumer[T]) adjust(
 	if isAdjusted {
 		return found, nil
 	}
-	if former, ok := has.Metadata[metadataFormer]; ok { // the sequence that create has recorded stays
+	if former, ok := has.Metadata[metadataFormer]; ok { // create has recorded it, and runOrdered needs it
 		want.Metadata[metadataFormer] = former
 	}
 	has.AckWait, has.Metadata = want.AckWait, want.Metadata

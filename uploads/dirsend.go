@@ -132,8 +132,8 @@ func (d *dir) sendOne(ctx context.Context, e *entry) {
 }
 
 // sendFile sends one file and returns its node: in chunks, or in one call if it is
-// small. A file that cannot be read at any offset is sent as a stream; a small one can,
-// because openContent reads it into memory.
+// small. A large file that can only be read from its start (not an [io.ReaderAt]) is
+// sent as a stream. A small one is always an io.ReaderAt: openContent reads it into memory.
 func (d *dir) sendFile(ctx context.Context, e *entry) (*storage.Node, error) {
 	local, err := d.openContent(ctx, e)
 	if err != nil {

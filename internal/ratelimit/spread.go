@@ -63,7 +63,8 @@ func (g *Group) currentRate(now time.Time) float64 {
 //
 // For instance, the 100th call from now needs a slot that is free in 30 minutes. Of these
 // 100 calls, 5 are a reserve and the program makes 20, so that 75 remain for loops: one in
-// 24 seconds. It is at most mostStretch times the interval that uses all of the window.
+// 24 seconds. The result is at most mostStretch times the interval that uses all of the
+// window.
 func (g *Group) loopInterval(now time.Time) time.Duration {
 	w, programRate, interval := g.spreadOver, g.currentRate(now), g.spreadOver.leastInterval()
 	for i := range w.slots {

@@ -63,7 +63,7 @@ func (s *sender) sendOnce(x *exchange, req *http.Request) (*http.Response, error
 		return nil, errSentBefore
 	}
 	req, w, cancel := s.unrepeatable(x, req) // w observes the connection; cancel ends the attempt, and may be nil
-	if body := x.blockingBody; body != nil { // until sendOnce returns, the end of the attempt (the new req) ends it too
+	if body := x.blockingBody; body != nil { // until sendOnce returns, the body ends with the context of this attempt
 		defer context.AfterFunc(req.Context(), func() { body.end(req.Context().Err()) })()
 	}
 	network := s.network

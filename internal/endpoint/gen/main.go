@@ -441,8 +441,8 @@ func (c *constructor) writePath(b *strings.Builder) []parameter {
 	}
 	var params []parameter
 	for _, name := range placeholder.FindAllString(toFill, -1) {
-		isIDOfProfile := strings.Contains(toFill, "{entity_type}/"+name)
-		if !isIDOfProfile { // which the parameter of {entity_type} fills too
+		isIDOfProfile := strings.Contains(toFill, "{entity_type}/"+name) // the parameter of {entity_type} fills it
+		if !isIDOfProfile {
 			params = append(params, parameterOf(strings.Trim(name, "{}")))
 		}
 	}
