@@ -23,7 +23,8 @@ type dialer struct {
 }
 
 // Dial opens a socket through the transport of the client, without following redirects. The
-// socket gets the function cut, because the Close of the library waits too long for the peer.
+// socket gets the function cut to close its network connection, because the Close of the
+// library waits too long for the peer.
 func (d *dialer) Dial(ctx context.Context, address string, header http.Header) (Conn, error) {
 	network := d.client.Transport
 	if network == nil {

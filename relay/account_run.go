@@ -166,7 +166,7 @@ func (a *accountRun) begin(ctx context.Context, record *accountRecord, s *shard)
 	}
 	status := a.written // which readStatus has set
 	wasRefused := status.State == AccountNeedsSignIn && status.Credential == record.Credential
-	if wasRefused && !record.isSignIn() { // a customer may have signed in again since then
+	if wasRefused && !record.isSignIn() { // with a sign-in, the customer may have signed in again since then
 		a.refuse(record.Credential, reasonError(status.Reason))
 		return nil, errRefusedBefore
 	}

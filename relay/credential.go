@@ -200,9 +200,9 @@ func (a Accounts) writeKeysCheck(ctx context.Context, kv jetstream.KeyValue, rev
 	return err
 }
 
-// decryptAny decrypts credentials until it has succeeded with one that was written after a revision. It
-// returns errKeys if there are credentials and it succeeds with none, and the error of NATS or of a key if it is
-// not known whether there are some. There may be many: only the time without an answer is limited.
+// decryptAny returns nil if the keys decrypt a credential that was written after a revision, or if there are no
+// credentials, and otherwise errKeys. It returns the error of NATS or of a key if it cannot find that out. There
+// may be many credentials: so only the time without an answer is limited.
 func (a Accounts) decryptAny(ctx context.Context, kv jetstream.KeyValue, after uint64) error {
 	watching, end := context.WithCancel(ctx)
 	defer end()

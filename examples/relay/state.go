@@ -48,7 +48,7 @@ func load(ctx context.Context, dir string) (*state, error) {
 	return s, conn.Close()
 }
 
-// save replaces the file at once, so that no process reads a part of it.
+// save replaces the file in one step, so that no process reads a part of it.
 func (s *state) save(dir string) error {
 	content, err := json.Marshal(s)
 	if err != nil {

@@ -126,8 +126,8 @@ func (g *guard) check(r *http.Request) (_ *http.Request, makes, reason string) {
 }
 
 // hasBody reports whether a request has a body. If no length is announced, it reads one byte of
-// the body. A request that has a body must then not be sent, since the byte is missing. A body
-// that cannot be read counts as one.
+// the body. A request that has a body must then not be sent, since the byte is missing. If the
+// read fails, the request counts as one with a body.
 func hasBody(r *http.Request) bool {
 	switch {
 	case r.ContentLength != 0: // -1 is a body of unknown length

@@ -195,8 +195,8 @@ func (w *Words) copyToken(dec *jsontext.Decoder, enc *jsontext.Encoder) (jsontex
 	return kind, enc.WriteToken(t)
 }
 
-// copyMember copies one member of an object, with its value masked if its name is
-// that of a secret. A numeric code inside of an error is shown.
+// copyMember copies one member of an object. It masks the value if the name is that of a
+// secret, but not null, and not a numeric code inside of an error.
 func (w *Words) copyMember(dec *jsontext.Decoder, enc *jsontext.Encoder, inError bool) error {
 	name, err := dec.ReadToken()
 	if err != nil {

@@ -642,7 +642,7 @@ func (x *exchange) mayRetry(ctx context.Context) bool {
 // planWait sets x.wait, the delay of the next attempt: the longer one of the backoff
 // and a Retry-After. After a 429 with a Retry-After, x.wait is instead the time until the
 // closed rate group opens, and only serves the comparison with the deadline and RetryEvent:
-// x.retryAfter makes again leave the wait to RoundTrip, which waits for the group.
+// with x.retryAfter set, the function again does not wait, and RoundTrip waits for the group.
 //
 // It returns false if there can be no next attempt: because the waits that the server
 // has required exceed MaxWait (the call returns e), or because the deadline of the call

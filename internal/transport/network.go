@@ -36,8 +36,8 @@ type sender struct {
 	identity  []string      // their TransferEncoding
 }
 
-// newSender returns the last step of the pipeline. Only an [http.Transport] (netHTTP) can be
-// traced; h2c reports whether it uses HTTP/2 without TLS.
+// newSender returns the last step of the pipeline. Only an [http.Transport] (netHTTP) reports
+// the steps of a request to httptrace; h2c reports whether it uses HTTP/2 without TLS.
 func newSender(network http.RoundTripper) *sender {
 	s := &sender{network: network}
 	s.emptyBody, s.identity = io.NopCloser(http.NoBody), []string{"identity"} // made once for all requests
