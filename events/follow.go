@@ -291,8 +291,8 @@ func (f *follower) settle(ctx context.Context) error {
 }
 
 // poll delivers new events up to the end of the log, or until its walk pauses. If the
-// checkpoint holds a poll that was not finished, it finishes that first, up to its own
-// end, and then polls again.
+// checkpoint holds an unfinished poll, poll first finishes that one, up to the end time
+// that it had, and then polls again.
 func (f *follower) poll(ctx context.Context) error {
 	err := f.unsettled // the error of settle, which is called before the poll
 	for err == nil && !f.reachedUntil {

@@ -213,10 +213,10 @@ func (f *follower) rememberAgain(e *Event) {
 	f.deliveredAt[hash(e.ID)] = max(f.deliveredAt[hash(e.ID)], at.Unix())
 }
 
-// creationWithinPoll returns the time of creation of an event. If it is missing, doubtful,
-// or later than the end of the searched time, it returns this end: with it the event is
-// remembered longest. A time is doubtful if, by more than clockSkew, it is before the
-// searched time, or after both its end and the present time.
+// creationWithinPoll returns the time of creation of an event or, if that is missing, doubtful
+// or after the end of the searched time, this end: with it, the event is remembered longest. A
+// time is doubtful if, by more than clockSkew, it is before the start of the searched time, or
+// after both its end and the present time.
 func (f *follower) creationWithinPoll(e *Event) (at time.Time, doubtful bool) {
 	created, end := e.Created.UTC(), f.walk.state.Max
 	if created.IsZero() {

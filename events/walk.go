@@ -418,8 +418,8 @@ func (w *Walk) recordNewest(e *Event) {
 	w.state.Newest = e.Created.UTC()
 }
 
-// nack makes the cursor and the next loop count the event that is being delivered as not
-// delivered.
+// nack makes the event that is being delivered count as not delivered, for the cursor and for
+// the next loop over Events.
 func (w *Walk) nack(id api.OpaqueID) {
 	if id == "" { // it counts as new anyway
 		return

@@ -214,9 +214,10 @@ func (s *Source) leaveCall(c *refreshCall) {
 	}
 }
 
-// fetchForCall fetches the token for all callers that wait for c. The last caller that leaves
-// cancels ctx. An error after that may be one of the cancellation: callers that have joined
-// since do not get it (abandoned), but start another call. A token is kept in any case.
+// fetchForCall fetches the token for all callers that wait for c. Refused is the token that
+// the platform has refused, if any. The last caller that leaves cancels ctx. An error after
+// that may be one of the cancellation: callers that have joined since do not get it
+// (abandoned), but start another call. A token is kept in any case.
 func (s *Source) fetchForCall(ctx context.Context, c *refreshCall, refused api.Secret) {
 	defer c.cancelFetch()
 	a := s.fetch(ctx, refused)

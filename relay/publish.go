@@ -113,9 +113,9 @@ func (f *fence) recreateIfMissing(ctx context.Context, err error) error {
 	return fmt.Errorf("stream %s is created again: %w", f.stream.Name, err)
 }
 
-// write stores the message with the epoch, provided that the latest one has the sequence
-// after or, if that is 0, that there is none. From then on, the stream rejects the events
-// of lower epochs. The message does not expire, and replaces the one before.
+// write stores the message with the epoch, provided that the sequence of the latest such
+// message is after, 0 for none. From then on, the stream rejects the events of lower
+// epochs. The message does not expire, and replaces the one before.
 func (f *fence) write(ctx context.Context, replica string, after uint64) error {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()

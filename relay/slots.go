@@ -163,7 +163,7 @@ func (v *view) slotsOf(name string) map[int]bool {
 }
 
 // divideProfiles divides profiles, which are given by their keys (profileKey), among the members. Each
-// member has a list of the profiles that it can follow; the argument lists has these lists by their IDs.
+// member has a list of the profiles that it can follow. The map lists holds these lists by their IDs.
 // The profiles of a slot (see slotOf) that are in the same lists are a unit: one member gets them all. With
 // several lists, listsWith has, for each profile, the IDs of the lists that contain it, as ".ID.ID".
 func (v *view) divideProfiles(lists map[string][]string) *shares {

@@ -93,8 +93,8 @@ func (e *changeWatch) signalChanges(all bool, fields api.Map[api.Time]) {
 	}
 }
 
-// nextRead returns when to read an upload again, from the time at which the wait for it
-// has started and that of the last read. When recompute is closed, another time may apply.
+// nextRead returns when to read an upload again. The wait for it has started at waitStart.
+// When recompute is closed, nextRead may return another time.
 //
 // A wait that is longer than quick starts a poll for activity, with the lowest priority.
 // While the poll runs, reads are rare (lookAgain), because it reports changes; otherwise a

@@ -356,7 +356,7 @@ func (o object) including(s *seen) object {
 //   - The form works for another object.
 //   - The plain call for this object was refused with the same status.
 //   - A success was expected, but nothing shows that this call should succeed: no call for
-//     the object has succeeded, or this is the plain call, for which others show nothing.
+//     the object has succeeded, or this is the plain call, about which other calls show nothing.
 func noteStatuses(read Read, form Form, calls []*seen, objects map[int]object, note func(d Difference)) {
 	if slices.ContainsFunc(calls, (*seen).withoutEndpoint) {
 		note(Difference{Kind: KindPath, Want: "an endpoint", Got: "none"})

@@ -75,8 +75,8 @@ func (c *converter) convertValue(dec *jsontext.Decoder, v any) error {
 }
 
 // convertOrCallMethod stores a JSON value in the Go value to: with the JSON method of its type,
-// if there is one, else by [convert]. If to is a pointer, it allocates what it points to. It
-// reports whether that is possible.
+// if there is one, else by [convert]. For a pointer, it allocates the target. It returns false
+// if the JSON value cannot be converted.
 func (c *converter) convertOrCallMethod(to reflect.Value, t *traits, raw jsontext.Value) bool {
 	for to.Kind() == reflect.Pointer {
 		to.Set(reflect.New(to.Type().Elem()))

@@ -346,7 +346,7 @@ func (s *Server) withoutPrefix(r *http.Request) (*http.Request, bool) {
 	p := r.URL.EscapedPath()
 	if !atRoot(p) {
 		below, found := strings.CutPrefix(p, s.Prefix())
-		if !found || !strings.HasPrefix(below, "/") || atRoot(below) { // those exist at the root only
+		if !found || !strings.HasPrefix(below, "/") || atRoot(below) { // such a path exists at the root only
 			return nil, false
 		}
 		p = below
