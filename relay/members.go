@@ -429,7 +429,7 @@ func (m *member) confirm(record heartbeat, value []byte, revision uint64, began 
 	signal(m.changed)
 }
 
-// extendLease lets the time of the lease begin at began. A holding is the time for which the replica may hold its
+// extendLease makes the lease begin at began. A holding is the time for which the replica may hold its
 // share. If there is none, as the previous lease was lost or this is the first, a new one begins, unless the lease
 // that began at began is over already. The caller holds m.mu.
 func (m *member) extendLease(began time.Time) {

@@ -113,10 +113,10 @@ func (f *fence) recreateIfMissing(ctx context.Context, err error) error {
 	return fmt.Errorf("stream %s is created again: %w", f.stream.Name, err)
 }
 
-// write stores the message with the epoch, provided that the sequence of the latest such
-// message is after, 0 for none. From then on, the stream rejects the events of lower
+// write stores the message with the epoch, provided that the latest such message has the
+// sequence latest, 0 for none. From then on, the stream rejects the events of lower
 // epochs. The message does not expire, and replaces the one before.
-func (f *fence) write(ctx context.Context, replica string, after uint64) error {
+func (f *fence) write(ctx context.Context, replica string, latest uint64) error {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
 	body, err := jsonv2.Marshal(fenceRecord{Version: 1, Epoch: f.epoch, Term: f.term, Replica: replica})
@@ -127,7 +127,7 @@ func (f *fence) write(ctx context.Context, replica string, after uint64) error {
 		jetstream.MsgTTLHeader: {"never"},
 		jetstream.MsgRollup:    {jetstream.MsgRollupSubject}, // deletes the earlier messages of the subject
 	}}
-	ack, err := f.stream.JetStream.PublishMsg(ctx, msg, jetstream.WithExpectLastSequencePerSubject(after))
+	ack, err := f.stream.JetStream.PublishMsg(ctx, msg, jetstream.WithExpectLastSequencePerSubject(latest))
 	if err != nil {
 		return err
 	}

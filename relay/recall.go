@@ -19,8 +19,8 @@ const (
 )
 
 // readKnownIDs sets p.known, if it is nil, to the IDs of the messages that were stored after the sequence
-// p.last: an earlier holder of the profile has published them after its last checkpoint, or this holder has
-// published them and got no response. It reads the first few messages one by one. If there are more, it
+// p.last. An earlier holder of the profile may have published them after its last checkpoint, or this holder may
+// have got no response to them. It reads the first few messages one by one. If there are more, it
 // reads parts of the others at the same time. It uses no consumer, because a stream can have only a limited
 // number of them, and asks the leader: other servers may not have the latest messages yet.
 func (p *publisher) readKnownIDs(ctx context.Context) error {
