@@ -254,7 +254,7 @@ func (a *accountRun) save(s *shard, record *accountRecord, state AccountState, e
 // writeStatus writes the state of the account. If another replica has written one since this replica has read
 // it, writeStatus reads that state instead, and returns the conflict: this replica may have lost the account,
 // and its late write must not replace the state that the new holder has written. If the account was removed
-// meanwhile, it deletes what it has written, and returns a removedError.
+// meanwhile, writeStatus deletes what it has written, and returns a removedError.
 func (a *accountRun) writeStatus(ctx context.Context, record *accountRecord, status accountStatusRecord) error {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()

@@ -141,7 +141,7 @@ func (l kvLedger) publish(ctx context.Context, msg *nats.Msg, latest uint64, ttl
 	ack, err := l.js.PublishMsg(ctx, msg, o...)
 	// A write conflicts, too, in a bucket that was deleted and created again: its revisions have begun anew.
 	if conflicts(err) || errors.Is(err, jetstream.ErrNoStreamResponse) {
-		l.mayBeGone.Store(true) // check finds out
+		l.mayBeGone.Store(true) // check looks whether the bucket was deleted
 	}
 	if err != nil {
 		return 0, err

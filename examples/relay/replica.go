@@ -106,7 +106,7 @@ func follow(ctx context.Context, dir, name string, out io.Writer) error {
 	return err
 }
 
-// sendReports sends reports until ctx is done, and prints what changes.
+// sendReports sends reports until ctx is done, and one more that says so. It prints what changes.
 func sendReports(ctx context.Context, f *relay.Follower, nc *nats.Conn, out io.Writer) {
 	tick := time.NewTicker(reportEvery)
 	defer tick.Stop()
