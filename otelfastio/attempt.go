@@ -192,7 +192,7 @@ func version(resp *http.Response) string {
 }
 
 // end ends the span of the attempt with an error or nil; a further use does nothing. It sets
-// the lastEnd of the call: if the token was refused, its refresh begins at that time.
+// the lastEnd of the call: if the token was refused, the refresh of the token begins then.
 func (a *attempt) end(err error) {
 	a.once.Do(func() {
 		fail(a.span, err)

@@ -164,7 +164,7 @@ func (l *heldLock) extend(ctx context.Context) error {
 func refusedLock(err error) bool { return errors.Is(err, api.ErrLocked) || call.Final(err) }
 
 // release releases the lock unless the server has refused to renew it. It does not
-// need ctx, which may have ended. That a lost lock cannot be released is no error.
+// need ctx, which may have ended. A lost lock that cannot be released is not an error.
 func (l *heldLock) release(ctx context.Context, lost error) error {
 	if refusedLock(lost) {
 		return nil

@@ -89,7 +89,7 @@ func (c *converter) convertOrCallMethod(to reflect.Value, t *traits, raw jsontex
 }
 
 // decodeMap decodes an object into a map without the JSON method of the map, which would
-// decode the elements without c.
+// decode the elements without c. A map of booleans has rules of its own: see decodeFlags.
 func (c *converter) decodeMap(dec *jsontext.Decoder, to reflect.Value) error {
 	if to.Type().Elem().Kind() == reflect.Bool {
 		return c.decodeFlags(dec, to)

@@ -19,9 +19,9 @@ type Clock struct {
 // date is the Date of a response and when it arrived, by the local clock.
 type date struct{ server, local time.Time }
 
-// unknown is how far the local clock may be behind that of a server that sends
+// localSlack is how far the local clock may be behind that of a server that sends
 // no Date.
-const unknown = 24 * time.Hour
+const localSlack = 24 * time.Hour
 
 // Observe records the Date of a response, if it has one. The last two are kept.
 func (c *Clock) Observe(h http.Header) {
@@ -55,7 +55,7 @@ func (c *Clock) Earliest() time.Time {
 func (c *Clock) Latest(slack time.Duration) time.Time {
 	now, known := c.earliest()
 	if !known {
-		return now.Add(unknown)
+		return now.Add(localSlack)
 	}
 	return now.Add(slack)
 }

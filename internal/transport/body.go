@@ -62,7 +62,7 @@ func newReader(ctx context.Context, content io.ReadCloser, size int64) *reader {
 }
 
 // Read reads content in a goroutine, and returns when ctx ends, even if the Read of content
-// is still blocked. That may write into its buffer later. So it gets r.buf instead of p.
+// is still blocked. A blocked Read may write into its buffer later: so it gets r.buf, and not p.
 func (r *reader) Read(p []byte) (n int, err error) {
 	if r.ctx.Err() == nil && len(r.unread) == 0 && r.err == nil {
 		r.reading.Store(true) // closeContent must not wait for this Read
