@@ -372,8 +372,8 @@ func atRoot(path string) bool {
 		strings.HasPrefix(path, oauth.ConnectPath+"/")
 }
 
-// matchRoute gives a call the route that matches a request, and the request with the values
-// of the path. The handlers of the mux (endpoint) do so and write no response.
+// matchRoute stores in c the route that matches a request, and the request with the values of
+// the path. The mux does so: its handlers (endpoint) store both, and write no response.
 func (s *Server) matchRoute(c *wire.Call, inner *http.Request) {
 	if s.routeOf(inner) == nil { // the mux would write a response of its own
 		return

@@ -142,7 +142,7 @@ func (w *namedWorld) shut() error {
 	if w.stop != nil {
 		w.stop()
 	}
-	if w.server == nil { // it was not created
+	if w.server == nil { // the world was not created
 		return nil
 	}
 	return w.server.Close()

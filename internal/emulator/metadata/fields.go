@@ -232,7 +232,7 @@ func (h *Handlers) declareField(c *wire.Call, id string) (wire.Object, error) {
 	name, _ := c.Field("name")
 	name = strings.TrimSpace(name)
 	kind, _ := c.Field("declared_type")
-	checkFieldName(&c.Check, "name", name) // whose length it checks; isFieldName checks the characters
+	checkFieldName(&c.Check, "name", name) // only its length; isFieldName checks the characters
 	c.Check.InvalidIf(!isFieldName(name), "name", "Not acceptable as the name of a field.")
 	switch {
 	case kind == "":
