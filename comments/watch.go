@@ -140,10 +140,10 @@ func (w *watch) run(ctx context.Context, yield func(*Comment, error) bool) error
 	})
 }
 
-// listOnce lists the comments and yields the new ones. It counts the wakes without a new
-// comment (emptyWakes), after which await waits longer. It notes if it could not get the
-// first list (firstListFailed): then comments have perhaps come since the watch began, which
-// newOf recognizes by their time.
+// listOnce lists the comments and yields the new ones. It counts the wakes without a new comment
+// (emptyWakes), after which await waits longer. Usually the first list only shows which comments
+// existed before the watch. If an attempt to get it has failed, it can have comments that came
+// after the watch began: firstListFailed makes newOf look for them.
 func (w *watch) listOnce(ctx context.Context, yield func(*Comment, error) bool) error {
 	isFirst := !w.hasListed
 	found, err := w.listNew(ctx)

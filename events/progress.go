@@ -165,11 +165,12 @@ func (f *follower) saveAgain(ctx context.Context, data []byte, failure error) (u
 	return f.o.Store.Save(ctx, f.o.Name, Checkpoint{held.Revision, data})
 }
 
-// pollStart returns the time from which on a poll searches: distance before the end of the
-// last poll (Searched), but not before Complete, because delivered events from before
-// Complete would not be recognized, and be delivered again. It is always at least an
-// Overlap before Searched, even if that is before Complete: then events may be delivered
-// again, but none is missed. It is never before Start.
+// pollStart returns the time from which on a poll searches: distance before the end of the last
+// poll (Searched), within these bounds, of which a later one in this list has priority:
+//   - not before Complete: delivered events from before it are not all remembered, and those
+//     that are not would be delivered again;
+//   - at least an Overlap before Searched, so that no event is missed;
+//   - not before Start.
 func (f *follower) pollStart(distance time.Duration) time.Time {
 	if f.Searched.IsZero() {
 		return f.Start

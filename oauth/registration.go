@@ -232,9 +232,9 @@ func (s *signIn) loopbackURI() string {
 	return "http://" + s.host + port + s.redirectPath()
 }
 
-// redirectHost returns the host of the redirect URI. It is 127.0.0.1, also without a
-// listener, or ::1 if the listener is there, because the machine has no 127.0.0.1. The
-// platform refuses ::1 as a redirect URI, so for the platform localhost stands for it.
+// redirectHost returns the host of the redirect URI: 127.0.0.1, also without a listener. If the
+// listener listens on ::1, because the machine has no 127.0.0.1, it is ::1, or localhost for the
+// platform, which refuses ::1 in a redirect URI.
 func redirectHost(ln net.Listener, s server) string {
 	const v4, v6, name = "127.0.0.1", "[::1]", "localhost"
 	if ln == nil {
@@ -242,7 +242,7 @@ func redirectHost(ln net.Listener, s server) string {
 	}
 	a, ok := ln.Addr().(*net.TCPAddr)
 	isV6 := ok && a.IP.To4() == nil
-	isPlatform := s.Register == "" // another server has an endpoint of its own
+	isPlatform := s.Register == "" // Register is the endpoint for registrations of another server
 	switch {
 	case isV6 && isPlatform:
 		return name

@@ -330,22 +330,21 @@ func (s *Subscription) correctStart(ctx context.Context, r *activity.Report) (*a
 }
 
 // trueStart returns when a subscription has started, by the clock that dates activity: the
-// present time of that clock less the age of the subscription. Example: the subscription has
-// assumed that it starts at 12:00:30 (s.polled.unconfirmed). When it is ten seconds old, the
-// clock of activity shows 12:00:20. So the true start is 12:00:10.
+// time that this clock shows now, less the age of the subscription. Example: the subscription
+// has assumed that it starts at 12:00:30. When it is ten seconds old, the clock of activity
+// shows 12:00:20. So the true start is 12:00:10.
 //
-// Two clocks give the present time: that of activity (nowOfActivity, zero if it is not known)
-// and that of the Date headers. The earlier time counts. The local clock and the Date headers
-// give the age. The greater age counts. A start that is too early only repeats changes.
+// A start that is too early only repeats changes. So of two values for the present time, by the
+// clock of activity (nowOfActivity, zero if it is not known) and by the Date headers, the
+// earlier one is used; and of two ages, by the local clock and by the Date headers, the greater one.
 func (s *Subscription) trueStart(nowOfActivity time.Time) time.Time {
-	now := s.clock.Earliest() // by the Date headers
-	assumed := s.polled.unconfirmed
-	ageByLocalClock, ageByDates := time.Since(assumed.localTime), now.Sub(assumed.cursor.Time())
-	age := max(0, ageByLocalClock, ageByDates)
+	assumed, nowByDates := s.polled.unconfirmed, s.clock.Earliest()
+	age := max(0, time.Since(assumed.localTime), nowByDates.Sub(assumed.cursor.Time()))
+	now := nowByDates
 	if !nowOfActivity.IsZero() {
 		now = times.Earlier(now, nowOfActivity)
 	}
-	return now.Add(-age - dateRounding) // early, like the assumed start
+	return now.Add(-age - dateRounding)
 }
 
 const noCursor = ""

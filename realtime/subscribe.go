@@ -84,9 +84,8 @@ func (s *Service) Subscribe(
 	if err != nil {
 		return nil, err
 	}
-	s.open.Add(1)
-	// With shared set, connState adds the subscription to those that poll while it has no socket.
-	sub.connState.shared, sub.connState.loop = s.shared, &sub.loop
+	s.open.Add(1)                                                  // until sub.end
+	sub.connState.shared, sub.connState.loop = s.shared, &sub.loop // counts sub as polling while it has no socket
 	tasks := []func(context.Context) error{sub.keepPolling}
 	if sub.o.CatchUp {
 		tasks = append(tasks, sub.keepHistory)

@@ -44,9 +44,9 @@ func newRecord() []byte {
 	return value
 }
 
-// acquire creates the key. It returns errHeld if another process has the lease. The request is sent by
-// a goroutine, which is added to the WaitGroup late and goes on when ctx is done. If acquire returns
-// another error, the goroutine deletes the key, as the key may have been created all the same.
+// acquire creates the key. It returns errHeld if another process has the lease. A goroutine of the WaitGroup
+// late sends the request, and does not end with ctx. If acquire returns an error other than errHeld, the key
+// may have been created all the same: the goroutine then deletes it, unless it is the key of another process.
 func (l *lease) acquire(ctx context.Context, late *sync.WaitGroup) error {
 	created := make(chan error)
 	late.Go(func() {

@@ -20,7 +20,8 @@ type kvLedger struct {
 	mayBeGone *atomic.Bool // a write has failed as if the bucket was deleted
 }
 
-// ledger returns the ledger of the bucket, which it creates if necessary.
+// ledger returns the ledger of the bucket. It creates the bucket if that does not exist. NATS keeps a
+// bucket in a stream, whose name has the prefix KV_.
 func (s Stream) ledger(ctx context.Context) (l kvLedger, err error) {
 	l = kvLedger{js: s.JetStream, mayBeGone: new(atomic.Bool)}
 	l.kv, err = s.bucket(ctx)

@@ -615,11 +615,13 @@ func (m *member) agreed(v *view, h *holding) bool {
 	return true
 }
 
-// propose writes the next view if the members have changed. The replicas take turns: each waits longer
-// for every member before it, by its rank, so that usually one writes. If there are doubts about
-// members, because their heartbeats are overdue, propose first deletes these heartbeats, except those that
-// were renewed meanwhile (remove returns nil for them). Only the next call writes the view. It returns
-// after which time to look again. Errors go to onError, but not once ctx is done: then the replica leaves.
+// propose brings the next view about if the members have changed. It returns after which time it is to be
+// called again. The replicas take turns: each waits longer, by its rank, so that usually one of them acts.
+//
+// The next view takes one or two steps. If heartbeats of members are overdue (doubts), the first step deletes
+// these heartbeats; remove leaves those that were renewed meanwhile. The watch then delivers the deletions, and
+// propose is called again. Without doubts, propose writes the view. Errors go to onError, but not once ctx is
+// done: then this replica leaves.
 func (m *member) propose(ctx context.Context, a *adoption) (wait time.Duration) {
 	m.mu.Lock()
 	next, viewAt := m.nextView(), m.viewAt
@@ -642,7 +644,7 @@ func (m *member) propose(ctx context.Context, a *adoption) (wait time.Duration) 
 			m.onError(err)
 		}
 	}
-	if len(next.doubts) > 0 { // when the watch delivers the deletions, propose is called again
+	if len(next.doubts) > 0 {
 		return m.ttl / renewals
 	}
 	value, err := jsonv2.Marshal(view{Version: 1, Members: next.members})

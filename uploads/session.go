@@ -174,8 +174,8 @@ func (f *file) runFrom(ctx context.Context, from Session) (*storage.Node, error)
 // lostError, after which the upload starts over, if the content or the target is not
 // that of the session.
 func (f *file) resume(ctx context.Context, from Session) error {
-	// From now on, no other upload finds the session and continues it. If one has claimed it already, this is
-	// no error: a caller of Resume names the session, and so may continue it nevertheless.
+	// The claim keeps other uploads from continuing the session. It is continued here even if another upload
+	// has claimed it already, because the caller of Resume has named it.
 	f.claimSession(from.ID)
 	f.ID = from.ID // before the checks: if they fail, transfer removes the session with this ID
 	timesKnown := !from.Modified.IsZero() && !f.fileTime.IsZero()
@@ -195,8 +195,7 @@ func (f *file) resume(ctx context.Context, from Session) error {
 	f.state = *u
 	if !f.acceptsContent() {
 		err := f.awaitEnd(ctx)
-		acceptsContentNow := errors.Is(err, errOpen) // awaitEnd has read a later state
-		if !acceptsContentNow {
+		if !errors.Is(err, errOpen) { // errOpen: the session accepts content again, so it is continued
 			return err
 		}
 	}

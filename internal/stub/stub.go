@@ -108,12 +108,12 @@ func Refused(t *testing.T, refused map[string][]error, secrets ...string) {
 	t.Helper()
 	for field, errs := range refused {
 		for i, err := range errs {
-			e, ok := errors.AsType[*api.InputError](err)
-			if !Named(err, field) || !strings.HasPrefix(e.Rule, "must ") || !errors.Is(err, api.ErrInvalid) {
+			e, isInputError := errors.AsType[*api.InputError](err)
+			if !isInputError || !Named(err, field) || !strings.HasPrefix(e.Rule, "must ") || !errors.Is(err, api.ErrInvalid) {
 				t.Errorf("%s, error %d: got %v", field, i, err)
 			}
 			for _, secret := range secrets {
-				if ok && strings.Contains(err.Error(), secret) {
+				if err != nil && strings.Contains(err.Error(), secret) {
 					t.Errorf("%s, error %d holds a secret: %v", field, i, err)
 				}
 			}

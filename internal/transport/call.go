@@ -121,7 +121,7 @@ func (c *Client) Call(ctx context.Context, r *api.Request, out any, opts ...api.
 		defer func() { end(err) }()
 	}
 	timeout := x.options.Timeout
-	if timeout == 0 && x.request.Attempt == 0 { // else its attempts have their own timeouts
+	if timeout == 0 && x.request.Attempt == 0 { // Attempt is a timeout of each attempt
 		timeout = c.cfg.Timeout
 	}
 	if timeout > 0 {

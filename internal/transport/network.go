@@ -186,12 +186,12 @@ func (w *watcher) isHTTP1(conn net.Conn) bool {
 	return conn != nil && !w.h2c
 }
 
-// classify returns an error of the network with what it proves about the request:
-// whether no byte of it was sent (unsent), and whether the connection had been used
-// before (reusedConn), so that the server may have closed it as an idle one. If net/http has
-// looked for a connection and found none, nothing was sent. With one, an error of the body
-// looks like one of the connection: so an error proves that nothing was sent only if the body
-// cannot fail. A nil w, of another transport than that of net/http, proves nothing.
+// classify returns an error of the network with what it proves about the request: that no byte
+// of it was sent (unsent), and that the connection had been used before (reusedConn), so that
+// the server may have closed it as an idle one. If net/http has looked for a connection and
+// found none, nothing was sent. After it has found one, an error of reading the request body
+// looks like an error of the connection. So then an error proves that nothing was sent only if
+// the body cannot fail. A nil w, for a transport that is not of net/http, proves nothing.
 //
 // An HTTP/2 server can report an unprocessed request (REFUSED_STREAM, GOAWAY). That is
 // no proof, because a proxy can report it as well.

@@ -210,22 +210,23 @@ const wakerEnd = 40 * time.Millisecond
 // may have been wrong, or be over, and without it changes are found much later.
 const refusedPause = time.Hour
 
-// Watch lets w report changes of a profile until ctx is done. Failures are retried, final
-// ones after an hour. W calls changed as [api.Waker.Wake] says: with true when the watch
-// begins and for each change, with false when the watch has stopped. A Wake that fails may
-// omit the call with false, so Watch makes it after each Wake.
+// Watch lets w report changes of a profile until ctx is done. It repeats a Wake that fails: after a
+// delay or, if final reports that the error is final, after refusedPause. W calls changed as
+// [api.Waker.Wake] says: with true when the watch begins and for each change, with false when the
+// watch has stopped. A Wake that fails may omit the call with false, so Watch makes it after each Wake.
 func Watch(
 	ctx context.Context, w api.Waker, profile api.Profile, changed func(watched bool),
 	final func(err error) bool, opts []api.CallOption,
 ) {
-	const done = true // of a Wake without an error: it returns when ctx is done
+	const done = true // Wake returns nil only when ctx is done
 	for ctx.Err() == nil {
+		// Run returns after a final error, or when ctx is done.
 		_ = Poll{Final: final}.Run(ctx, func() (bool, time.Duration, error) {
 			err := w.Wake(ctx, profile, changed, opts...)
 			changed(false)
 			return done, 0, err
 		})
-		_ = Sleep(ctx, refusedPause) // the loop ends with ctx
+		_ = Sleep(ctx, refusedPause)
 	}
 }
 

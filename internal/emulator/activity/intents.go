@@ -174,7 +174,7 @@ func (h *Handlers) getIntents(c *wire.Call, id string) (wire.Object, error) {
 		return nil, wire.NoSuch(codeNoIntent, "intent")
 	}
 	items := wire.Rows(found, func(it *intent) wire.Object { return it.object(withMessage) })
-	return wire.Object{{"items", items}}, c.Check.Err() // an error if the call names two levels of detail
+	return wire.Object{{"items", items}}, c.Check.Err() // the level of detail was checked before, and may be wrong
 }
 
 // indexOfIntent returns the index of the intent with an id, -1 if there is none.

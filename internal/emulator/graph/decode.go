@@ -168,8 +168,8 @@ func (d *decoder) readLiteral() string {
 	}
 }
 
-// readIndex reads a number below count, such as that of an earlier text, and ends the
-// decoding with an error for any other.
+// readIndex reads the number of one of count values that were decoded before, and ends the decoding
+// with an error (fail does not return) if there is none with that number.
 func (d *decoder) readIndex(count int) int {
 	n, err := strconv.ParseUint(d.readLiteral(), 10, 32)
 	if err != nil || n >= uint64(count) { //nolint:gosec // a count

@@ -276,7 +276,7 @@ func (h *extractor) jobs(c *wire.Call, id string) (wire.Object, error) {
 		{"intelligence", nil},
 		{"summarize", nil},
 		{"upsert_file", nil},
-	}}}, c.Check.Err() // an error if the call names two levels of detail
+	}}}, c.Check.Err() // the level of detail was checked before, and may be wrong
 }
 
 // Tasks returns a task of each kind.

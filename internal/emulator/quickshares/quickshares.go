@@ -78,7 +78,8 @@ func (h *Handlers) AddQuickShare(q world.QuickShare) world.QuickShare {
 	return q
 }
 
-// Routes returns the routes of QuickShares. The read paths are assumed.
+// Routes returns the routes of QuickShares. The paths below storage/ are assumed. A download and a
+// preview change the state, because their bytes are counted.
 func (h *Handlers) Routes() []*wire.Route {
 	const open = "/current/quickshare/{quickshare_id}/"
 	const node = "/current/workspace/{workspace_id}/storage/{node_id}/quickshare/"

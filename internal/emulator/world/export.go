@@ -48,7 +48,7 @@ func (w *World) Export(f *SeedFile, content func(*Version)) {
 			f.Keys = append(f.Keys, k.Key)
 		}
 	}
-	defaults := map[string]EventKind{} // of the events of a name, filled by exportEvent
+	defaults := map[string]EventKind{} // by the name of an event: exportEvent fills it, and omits fields equal to them
 	for n := max(0, len(w.Log.Entries)-exportedEvents); n < len(w.Log.Entries); n++ {
 		f.Events = append(f.Events, w.exportEvent(Number(n), defaults))
 	}

@@ -44,8 +44,8 @@ type condition struct {
 	Published  uint64    `json:"published"`  // by this replica
 	Duplicates uint64    `json:"duplicates"` // of this replica
 
-	refused int
-	offset  time.Duration
+	refused int           // see platformState
+	offset  time.Duration // of the local clock from that of the platform
 	stream  streamFigures
 	view    relay.ViewStats
 }
@@ -143,8 +143,8 @@ func (s *site) collect(ctx context.Context) error {
 }
 
 // localStatus returns the status as far as this replica knows it without a request. The figures of
-// the stream stay those of the status before. With a reason, the replica is not ready; problems are
-// only shown.
+// the stream are those of the status before. If there are Reasons, the replica is not ready; Problems
+// are only shown.
 func (s *site) localStatus(before status) status {
 	stats, states := s.follower.Stats(), s.follower.Status()
 	platform := s.metrics.platform.state(s.patience)
