@@ -134,7 +134,7 @@ func WithResponse(to *Response) CallOption {
 // and [ErrUnauthenticated] for one without.
 func WithLinkPassword(password Secret) CallOption {
 	return callOption(func(o *CallOptions) {
-		o.Password = password
+		o.Password = password  // the call checks it for blanks
 		if password.IsZero() { // usually an unset variable
 			o.Err = &InputError{Field: "WithLinkPassword", Rule: "must not be empty"}
 		}

@@ -274,16 +274,16 @@ func (s *Stepper) hasMore() bool {
 	return slices.ContainsFunc(s.followers, func(f *follower) bool { return f.walk != nil })
 }
 
-// pollAll polls the log for each follower, one after the other. If the round is resumed,
-// only those poll whose poll has paused. It reports whether all have reached Until, and
-// notes whether the round has found events (found). After a temporary failure of one the
+// pollAll polls the log for each follower, one after the other. If the round is resumed, the
+// followers without a paused walk have polled in it already, and are left out. It reports
+// whether all have reached Until, and sets found if the round has found events. After a temporary failure of one the
 // others poll nevertheless, and the last such failure is returned. A permanent failure ends
 // the loop.
 func (s *Stepper) pollAll(ctx context.Context, resumed bool) (done bool, failure error) {
 	done = true
 	for _, one := range s.followers {
-		hasEnded := resumed && one.walk == nil // its poll of this round
-		if hasEnded {
+		hasPolled := resumed && one.walk == nil
+		if hasPolled {
 			done = done && one.reachedUntil
 			continue
 		}

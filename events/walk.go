@@ -148,7 +148,8 @@ func (q Query) decodeCursor(cursor string) (cursorState, error) {
 	if saved.Query != fresh.Query {
 		return cursorState{}, refuse("must come from a walk of the same query")
 	}
-	// Only a walk with a Max can be continued. With CreatedMax or ParentEventID it has none: the query itself ends.
+	// Max is the time of the newest event of a finished walk. A query with CreatedMax or ParentEventID has no later
+	// events: its walks have no Max, and are not continued.
 	canContinue := saved.Done && !saved.Max.IsZero()
 	if !canContinue {
 		return saved, nil

@@ -103,7 +103,7 @@ func (g *Grants) Set(
 		return &Granted{Pending: a.Grant}, nil
 	case a.Grant != nil:
 		return &Granted{User: a.Grant.User}, nil
-	default: // the response for a user ID is empty
+	default: // the response names the user or, for a user ID, is empty
 		return &Granted{User: cmp.Or(userID(a.User), api.ID(body.Get("user")))}, nil
 	}
 }

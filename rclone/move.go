@@ -243,7 +243,7 @@ func (f *Fs) Move(ctx context.Context, src fs.Object, remote string) (fs.Object,
 		in: at.in, id: from.id, from: from.parent, to: at.node,
 		old: f.opt.Enc.FromStandardName(path.Base(from.remote)), new: f.opt.Enc.FromStandardName(leaf),
 	})
-	if errors.Is(err, errTooLong) {
+	if errors.Is(err, errTooLong) { // of the two names: rclone copies the file, and deletes the old one
 		return nil, fs.ErrorCantMove
 	}
 	if err != nil {

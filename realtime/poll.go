@@ -149,11 +149,11 @@ func (s *Subscription) pollForStart(ctx context.Context) error {
 
 // startAtServerTime starts the changes at the server's present time, as known from the
 // Dates of the latest two responses, less a second because a Date is rounded. The first
-// sweep confirms this start. The phase spreads the first sweeps of subscriptions that
+// sweep confirms or corrects this start: see correctStart. The phase spreads the first sweeps of subscriptions that
 // begin together.
 func (s *Subscription) startAtServerTime() {
 	now := time.Now()
-	localTime := now.Round(0).UTC() // as a Position holds it
+	localTime := now.Round(0).UTC() // for trueStart; as a Position holds it
 	s.from = start{cursor: activity.CursorAt(s.clock.Earliest().Add(-dateRounding)), localTime: localTime}
 	s.polled.unconfirmed = s.from
 	s.polled.cursor = s.from.cursor
@@ -269,8 +269,8 @@ func (s *Subscription) pollUntilSocket(ctx, stateCtx context.Context) error {
 		}
 		s.pollSucceeded(answer.Header)
 		s.deliverReport(r)
-		sweepIsDue := time.Since(s.polled.lastSweep) >= s.o.Sweep
-		if sweepIsDue { // Watch sweeps by itself (see watchOptions), so only the status is due, as after each sweep
+		watchHasSwept := time.Since(s.polled.lastSweep) >= s.o.Sweep // as watchOptions requires
+		if watchHasSwept {
 			s.polled.lastSweep = time.Now()
 			s.reportStatus()
 		}

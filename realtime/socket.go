@@ -190,7 +190,8 @@ func (k *dialLoop) holdOpen(ctx context.Context, n *session) error {
 			return k.disconnect(n)
 		case <-renew.C:
 		}
-		// n.ctx ends if the old socket fails: then open returns, and so does the select. The new socket outlives n.ctx.
+		// n.ctx ends if the old socket fails: then open fails at once. The context of the new socket is not n.ctx. Open
+		// sets k.renew.
 		next, err := k.open(n.ctx) //nolint:contextcheck // n.ctx is derived from ctx
 		if refusal, ok := errors.AsType[*RefusedError](err); ok {
 			n.end()
@@ -206,7 +207,7 @@ func (k *dialLoop) holdOpen(ctx context.Context, n *session) error {
 			renew.Reset(pause)
 			continue
 		}
-		k.replace(ctx, n)
+		k.replace(ctx, n) // ends n
 		n, failures = next, 0
 		renew.Reset(time.Until(k.renew))
 		k.countSocket()

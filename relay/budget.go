@@ -40,8 +40,8 @@ type budget struct {
 type runningCalls struct {
 	process string
 	calls   int
-	write   uint64 // which write has set calls and since: the revision of the bucket before it
-	since   time.Time
+	write   uint64    // which write has set calls and since: the revision of the bucket before it
+	since   time.Time // of that write
 }
 
 // processCalls is what a process knows about its own calls.

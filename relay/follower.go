@@ -306,7 +306,7 @@ func (r *replica) joinGroup(ctx context.Context, leave context.CancelCauseFunc) 
 	return join(ctx, r.reportOwn, openBucket, r.newMember)
 }
 
-// newMember returns the replica as a member of its group, whose entries are in the bucket l. If the bucket
+// newMember returns the replica as a member of its group, whose entries are in the bucket of the ledger l. If it
 // was deleted, join calls newMember again with the new bucket.
 func (r *replica) newMember(l ledger) *member {
 	m := newMember(l, "profiles", r.name, cmp.Or(r.Lease, defaultLease))

@@ -587,8 +587,8 @@ func (g *limitGroup) untilWrite(b *budget, now time.Time) (wait time.Duration, c
 }
 
 // untilRenewal returns after which time the running calls of a process are written again, so that they
-// do not count as lost, also if two writes fail. Recorded are the running calls that the budget has, present
-// those that run now. It returns idleWait if one of the two has no calls: then there is nothing to renew, and
+// do not count as lost, also if two writes fail. The calls of recorded were written into the budget at its time
+// since; those of present run now. It returns idleWait if one of the two has no calls: then there is nothing to renew, and
 // untilWrite itself notices that their numbers differ.
 func untilRenewal(recorded, present runningCalls, now time.Time) time.Duration {
 	if recorded.calls == 0 || present.calls == 0 {

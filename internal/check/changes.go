@@ -132,7 +132,7 @@ func (w *walk) cleanUp() error {
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(w.ctx), cleanUpTime)
 	defer cancel()
-	w.rec.form = FormPlain
+	w.rec.form = FormPlain // its calls are recorded as plain ones
 	return (&cleaner{areas: w.areas, journal: w.changes.Journal, second: w.changes.Second}).deleteRunAndJournal(ctx)
 }
 

@@ -137,7 +137,8 @@ func (c *comparison) compareRefusedField(s *seen, p param, note func(d Differenc
 
 // compareKinds calls note for each member of an object that want does not list, and for
 // each whose JSON kind is not one of those in want. No kinds in want mean any, and null is
-// always allowed. Of is what the report calls the object.
+// always allowed. Of is what the report calls the object. The report may show the name of a member
+// only as far as memberName allows, if want does not list it.
 func (c *comparison) compareKinds(of string, object map[string]json.RawMessage, want kinds, note func(d Difference)) {
 	for name, value := range object {
 		allowed, known := want[name]

@@ -80,7 +80,7 @@ func New(tb testing.TB, change ...func(o *seed.Options)) *fastiotest.Server {
 	}}, change...)...)
 	addByCalls(tb, s)
 	time.Sleep(time.Hour) //nolint:forbidigo // virtual time, until rate limits have recovered and uploads are stored
-	addIntent(tb, s)
+	addIntent(tb, s)      // not before the hour, in which it would expire
 	return s
 }
 

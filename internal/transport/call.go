@@ -611,8 +611,8 @@ const (
 // mayRetry reports whether to retry the failed attempt, and sets x.wait. A retry with a
 // new token does not count against the attempts of the call, nor does one after a
 // refusal until a known time: with several clients on one credential, refusals are part
-// of normal operation. Any other retry counts, and costs a part of the retry budget of
-// the client.
+// of normal operation. Any other retry counts. It costs a part of the retry budget of
+// the client, unless an idle connection has broken.
 func (x *exchange) mayRetry(ctx context.Context) bool {
 	e, answered := x.failure.(*api.Error) //nolint:errorlint // set by read, never wrapped
 	if answered && e.Unauthenticated {

@@ -81,14 +81,16 @@ func (h *Handlers) pastOf(workspaceID string, nodes []*world.Node, dice *rand.Ra
 	return p
 }
 
-// writeEvents adds the events of each node: its creation, further versions, and its
-// deletion or, if it was not deleted, the summary that the platform wrote of it. Two times
-// are invented: a deletion is an hour after the last change of the node, and a summary a
-// minute. Files that still exist are added to p.files, for addReads.
+// writeEvents adds the events of each node: of a folder its creation; of a file its creation,
+// further versions, and its deletion or, if it was not deleted, the summary that the platform
+// wrote of it. Two times are invented: a deletion is an hour after the last change of the node,
+// and a summary a minute. Files that still exist are added to p.files, and their creation to
+// p.begins, for addReads.
 func (p *past) writeEvents() {
 	for _, n := range p.nodes {
 		l := &p.state.w.Log
-		object := l.ObjectNumber(world.Number(len(l.Entries)), n.ID, n.Name)
+		nextRow := world.Number(len(l.Entries))
+		object := l.ObjectNumber(nextRow, n.ID, n.Name)
 		if n.Kind == world.KindFolder {
 			p.addEventAt("workspace_storage_folder_created", n.Creator, n.Created, object)
 			continue

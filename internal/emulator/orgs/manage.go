@@ -194,8 +194,8 @@ func domainTakenRefusal() error {
 	return wire.Refuse(http.StatusNotAcceptable, codeDomain, "The domain is in use or reserved.")
 }
 
-// checkDomain returns 202 if a domain is free, and an error otherwise. The status is
-// assumed, as for other names.
+// checkDomain returns 202 if a domain is free, and an error otherwise. The status 202
+// is assumed, because the checks of other names return it.
 func (h *Handlers) checkDomain(c *wire.Call) (wire.Object, error) {
 	domain := c.Segment("domain")
 	readDomain(c, domain)

@@ -380,8 +380,9 @@ type upgrade struct {
 	line *line
 }
 
-// Hijack takes over the connection, and keeps it as u.line, on which faults act. The
-// WebSocket library reads from this connection, too, after what the reader has buffered.
+// Hijack takes over the connection, and keeps it as u.line, on which faults act. The WebSocket
+// library takes only the buffered bytes from the reader that Hijack returns. It reads the rest
+// from u.line.
 func (u *upgrade) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	c, both, err := http.NewResponseController(u.ResponseWriter).Hijack()
 	if err != nil {
@@ -435,8 +436,8 @@ func (s *socket) pause(d time.Duration) {
 }
 
 // overtake sends the next message before the one that deliver handles, if there is a next
-// message within a second. It does not ask messageFaults for a fault of the next message, as
-// writeQueue does: a message without a fault of its own is sent without one.
+// message within a second. Unlike writeQueue, it does not ask messageFaults for a fault of that
+// message.
 func (s *socket) overtake() {
 	t := time.NewTimer(overtaking)
 	defer t.Stop()

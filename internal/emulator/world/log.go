@@ -258,7 +258,7 @@ func (l *Log) add(e Event, now time.Time) uint32 {
 		User:    l.Names.Intern(e.User),
 		Caller:  l.Names.Intern(e.CallingUser),
 		Actor:   l.Actors.Intern(actor),
-		Object:  l.objectNumber(n, wire.Plain(e.Object), e.ObjectName),
+		Object:  l.ObjectNumber(n, wire.Plain(e.Object), e.ObjectName),
 		Kind:    l.kind(e),
 	})
 	l.storeDetail(n, e)
@@ -401,13 +401,10 @@ func (l *Log) FindEvent(id string) (uint32, bool) {
 	return row, isIDOfRow
 }
 
-// ObjectNumber returns the number of a node as the object of an event.
-func (l *Log) ObjectNumber(row uint32, id, name string) uint32 { return l.objectNumber(row, id, name) }
-
-// objectNumber returns the number of the object of the event in a row, 0 if it has none.
+// ObjectNumber returns the number of the object of the event in a row, 0 if it has none.
 // A new object is added. If a known object has another name now, that is its name from this
 // row on; earlier events are shown with the former name.
-func (l *Log) objectNumber(row uint32, id, name string) uint32 {
+func (l *Log) ObjectNumber(row uint32, id, name string) uint32 {
 	if id == "" {
 		return 0
 	}
