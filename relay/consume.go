@@ -134,13 +134,15 @@ func (o ConsumeOptions) check() error {
 	case !o.validAccount():
 		return refuse("Account", "must be the name of an account, or AllAccounts", strconv.Quote(o.Account))
 	case o.Concurrency < 0:
-		return refuse("Concurrency", "must be positive", strconv.Itoa(o.Concurrency))
+		return refuse("Concurrency", "must not be negative", strconv.Itoa(o.Concurrency))
 	case o.Batch < 0 || o.Ordered && o.Batch > 1:
-		return refuse("Batch", "must be positive, and 1 if ordered", strconv.Itoa(o.Batch))
+		return refuse("Batch", "must not be negative, and at most 1 if ordered", strconv.Itoa(o.Batch))
 	case o.Tries < 0:
-		return refuse("Tries", "must be positive", strconv.Itoa(o.Tries))
-	case min(o.Backoff, o.Longest) < 0:
-		return refuse("Backoff", "must be positive, and so must Longest", min(o.Backoff, o.Longest).String())
+		return refuse("Tries", "must not be negative", strconv.Itoa(o.Tries))
+	case o.Backoff < 0:
+		return refuse("Backoff", "must not be negative", o.Backoff.String())
+	case o.Longest < 0:
+		return refuse("Longest", "must not be negative", o.Longest.String())
 	case o.AckWait != 0 && o.AckWait < time.Second:
 		return refuse("AckWait", "must be at least 1s", o.AckWait.String())
 	}

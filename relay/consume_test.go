@@ -362,7 +362,8 @@ func TestConsumeRefusesInvalidOptions(t *testing.T) {
 		"Concurrency": {Name: "a", Concurrency: -1},
 		"Batch":       {Name: "a", Batch: 2},
 		"Tries":       {Name: "a", Tries: -1},
-		"Backoff":     {Name: "a", Longest: -1},
+		"Backoff":     {Name: "a", Backoff: -1},
+		"Longest":     {Name: "a", Longest: -1},
 		"AckWait":     {Name: "a", AckWait: time.Millisecond},
 	} {
 		err := relay.Consume(t.Context(), o, func(context.Context, relay.Message[events.Event]) error { return nil })
