@@ -210,7 +210,7 @@ bench-check: # that every benchmark still runs; its numbers mean nothing
 soak:
 	@$(call each,GOOS=darwin go vet ./...,. keyring)
 	@$(MAKE) --no-print-directory test-jsonv2
-	@$(call each,go test -race -tags=soak -timeout=60m ./...,$(PLAIN))
+	@$(call each,go test -race -tags=soak -timeout=2h ./...,$(PLAIN))
 	@$(MAKE) --no-print-directory conformance RACE=-race
 	@$(call each,go test -tags=soak -timeout=60m ./...,rclone)
 

@@ -73,8 +73,7 @@ func (c *crowd) addBadAccounts(t *testing.T) {
 // Accounts that hang, fail, are slow, revoked, have many or huge events do not delay others by
 // more than two seconds. That is printed, because other work on the machine delays them too,
 // and ten seconds are required.
-func TestBadAccountsDoNotDelayOthersInProcesses(t *testing.T) {
-	t.Parallel()
+func TestBadAccountsDoNotDelayOthersInProcesses(t *testing.T) { //nolint:paralleltest // it measures delays
 	c := newCrowd(t)
 	for range 40 {
 		c.addAccount(t)
