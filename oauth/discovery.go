@@ -66,8 +66,8 @@ func (c *Config) discover(ctx context.Context, base transport.Base, pipeline *tr
 
 const resourceTime = 10 * time.Second // timeout of a document that is not required
 
-// issuers returns the issuers whose metadata are tried, in order. If Issuer is set, the
-// platform is the first, because its metadata may name that issuer; the second is Issuer.
+// issuers returns the issuers whose metadata are tried, in order. If Issuer is set, these are
+// the platform and Issuer: the metadata of the platform are used if they name Issuer.
 // Otherwise there is one: the platform, or the first authorization server that the platform
 // names in its place.
 func (c *Config) issuers(ctx context.Context, base transport.Base, pipeline *transport.Client) ([]string, error) {

@@ -499,7 +499,7 @@ func (a Accounts) tokens() Tokens {
 	return Tokens(a)
 }
 
-// open checks that there is a key, and returns the bucket.
+// open returns the bucket. It returns an error if Keys, which encrypt the credentials, are nil.
 func (a Accounts) open(ctx context.Context) (jetstream.KeyValue, error) {
 	if a.Keys == nil {
 		return nil, &api.InputError{Op: opAccounts, Field: "Accounts.Keys", Rule: "must not be nil"}

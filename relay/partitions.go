@@ -86,7 +86,8 @@ func partitionOf(profile string) int {
 	return int(h.Sum32() % partitions)
 }
 
-// partitionSubjects returns the subject filters of a partition.
+// partitionSubjects returns the subject filters of a partition. A subject has the prefix, the number
+// of the partition, the account if there is one, the kind and the ID of the profile, and the category.
 func (c *consumer[T]) partitionSubjects(partition int) (all []string) {
 	prefix := c.Stream.orderedPrefix() + "." + strconv.Itoa(partition) + "."
 	if len(c.Profiles) == 0 {
@@ -94,7 +95,7 @@ func (c *consumer[T]) partitionSubjects(partition int) (all []string) {
 	}
 	for _, p := range c.Profiles {
 		profile := c.scope() + profileKey(p)
-		isInAny := c.Account == AllAccounts // the profile has another partition for each account
+		isInAny := c.Account == AllAccounts // the partition of a profile depends on the account
 		if isInAny || partitionOf(profile) == partition {
 			all = append(all, prefix+profile+".*")
 		}

@@ -59,9 +59,9 @@ const (
 // downloads. Other local files are kept. No name of a node and no link in the local folder
 // lets a file be written outside of it.
 //
-// Names of partial files are not allowed. A name on the platform may contain a slash, so
-// that two nodes have the same path: one of them is downloaded, and the other one is a
-// failed entry.
+// A node whose name is not safe as a local one, or is that of a partial file, is a failed entry,
+// unless Rename is set. A name on the platform may contain a slash, so two nodes may have the
+// same path: one of them is downloaded, and the other one is a failed entry.
 //
 // A folder whose content is left out by the filter is not created. With Include or Paths,
 // empty folders are not created either. If a local file is in the way of a folder, the files of
@@ -330,7 +330,7 @@ func (d *dir) download(ctx context.Context, f *remoteFile, local string) error {
 		d.Progress(ctx, f.DirEntry, p.Done-done, p)
 		done = p.Done
 	}
-	_, err = src.SaveIn(ctx, folder, filepath.Base(local), d.partials)
+	_, err = src.SaveIn(ctx, folder, filepath.Base(local), d.partials) // d.partials finds what is left of earlier downloads
 	return err
 }
 

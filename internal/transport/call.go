@@ -771,8 +771,8 @@ func (x *exchange) decode(out any) error {
 	return nil
 }
 
-// decodeText sets out to the unchanged body. If Markdown was requested (WithOutput), and the
-// body reports a failure, decodeText returns that as an error.
+// decodeText stores the unchanged body in *out. A response in Markdown (WithOutput) may report a
+// failure in its body, which decodeText returns as an error.
 func (x *exchange) decodeText(out *string) error {
 	if slices.Contains(x.options.Output, markdown) {
 		if _, refused := decode.Unwrap(x.body); refused || decode.FailedMarkdown(x.body) {

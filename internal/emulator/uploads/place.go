@@ -53,9 +53,9 @@ func (h *Handlers) uploadPlace(c *wire.Call) (place, error) {
 	return h.treePlace(c, id, kind)
 }
 
-// fileSharePlace returns where an upload to the File Share with this id goes: it
-// replaces the shared file or, with if_version_id, only this version of it. Fields that
-// are not valid are recorded in c.Check.
+// fileSharePlace returns where an upload to the File Share with this id goes: it replaces the
+// shared file; with if_version_id, only if that is its current version. Fields that are not
+// valid are recorded in c.Check.
 func (h *Handlers) fileSharePlace(c *wire.Call, id string) (place, error) {
 	f, err := h.fileShareToEdit(c, id)
 	if err != nil {

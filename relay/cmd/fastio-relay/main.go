@@ -147,9 +147,9 @@ func (p *program) observed() []fastio.Option {
 	return opts
 }
 
-// prepare returns the options of the client, and starts the shared rate limits. With a NATS server in
-// the process, there is no other replica to share them with: instead, prepare deletes the heartbeats
-// that the process before has left.
+// prepare returns the options of the client. With a NATS server in the process, there is usually no
+// other replica: prepare deletes the heartbeats that the process before has left, so that nothing waits
+// until they expire. Otherwise it starts the rate limits that replicas share.
 func (p *program) prepare(ctx context.Context) ([]fastio.Option, error) {
 	opts := p.observed()
 	if p.nats.server != nil {
