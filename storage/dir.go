@@ -330,7 +330,7 @@ func (d *dir) download(ctx context.Context, f *remoteFile, local string) error {
 		d.Progress(ctx, f.DirEntry, p.Done-done, p)
 		done = p.Done
 	}
-	_, err = src.SaveIn(ctx, folder, filepath.Base(local), d.partials) // d.partials finds what is left of earlier downloads
+	_, err = src.SaveIn(ctx, folder, filepath.Base(local), d.partials) // d.partials finds what earlier downloads left
 	return err
 }
 
