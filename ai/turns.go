@@ -179,7 +179,7 @@ func (t *Turns) Get(
 }
 
 // Cancel cancels the current turn of a thread. The cost of the turn so far is billed.
-// If there is no current turn, Cancel returns nil; [Turns.Get] reports whether the turn
+// Without a current turn, Cancel returns nil; [Turns.Get] reports whether the turn
 // was canceled or had ended before.
 //
 // Errors: [api.ErrInvalid] if the thread does not exist; [api.ErrPaymentRequired] if the

@@ -82,7 +82,7 @@ func (p *pending) enqueuePoll(fields map[activity.Field]api.Time, cursor activit
 }
 
 // enqueueFrame queues the changes of a frame of the socket, unless the session of that
-// socket has ended (retire). A duplicate event is dropped. If there is no room for an event,
+// socket has ended (retire). A duplicate event is dropped. If an event has no room,
 // only the change of its field is queued.
 func (p *pending) enqueueFrame(session uint64, f frame) {
 	p.mu.Lock()

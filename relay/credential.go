@@ -244,7 +244,7 @@ func (a Accounts) decryptAny(ctx context.Context, kv jetstream.KeyValue, after u
 }
 
 // decrypt finds out whether the credential of an account can be decrypted, and returns its revision, which is 0
-// if there is no credential: a sign-in may not be stored yet.
+// without a credential: a sign-in may not be stored yet.
 func (a Accounts) decrypt(ctx context.Context, kv jetstream.KeyValue, e *accountEntry) (revision uint64, err error) {
 	if !e.record.isSignIn() {
 		_, _, err = a.unseal(ctx, e.record)

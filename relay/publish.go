@@ -452,8 +452,8 @@ func (p *publisher) send(ctx context.Context, batch []message) (done int, err er
 // returns the error, or nil if send is to be called again without a pause.
 //
 // If the stream refuses a batch, the reason may be one message that is too large or in the stream already.
-// So the next batch is half as long; of a single message, the error is returned. A conflict is no reason
-// to send less: it means that the epoch may have changed, which store verifies.
+// So the next batch is half as long; of a single message, the error is returned. After a conflict, the
+// size stays: the epoch may have changed, which store verifies.
 func (p *publisher) adjust(size, stored int, err error) error {
 	isResponse := codeOf(err) != 0 // the stream has responded, with an error
 	isRefused := isResponse && !conflicts(err) || errors.Is(err, nats.ErrMaxPayload)

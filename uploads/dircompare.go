@@ -113,7 +113,7 @@ func (d *dir) sameContent(ctx context.Context, e *entry, n *storage.Node) bool {
 }
 
 // findTargetFolder sets the ID of the folder on the platform that corresponds to f. The ID
-// remains "" if there is no such folder.
+// remains "" if that folder does not exist.
 func (d *dir) findTargetFolder(ctx context.Context, f *folder) error {
 	if f.id != "" {
 		return nil

@@ -232,8 +232,8 @@ func checkSize(b []byte) error {
 		}
 		container, tokens := dec.StackIndex(dec.StackDepth())
 		isName := container == '{' && tokens%2 == 1 // the odd tokens of an object are names, the even ones values
-		withoutComma := bytes.TrimLeft(b[begin:dec.InputOffset()], ", \t\r\n")
-		if isName && len(withoutComma) > maxName+len(`""`) {
+		// A name follows a comma and blanks, which do not count.
+		if isName && len(bytes.TrimLeft(b[begin:dec.InputOffset()], ", \t\r\n")) > maxName+len(`""`) {
 			return fmt.Errorf("%w: it holds a name of more than %d bytes", api.ErrTooLarge, maxName)
 		}
 		switch t.Kind() {

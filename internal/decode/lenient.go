@@ -64,7 +64,7 @@ func (c *converter) convertValue(dec *jsontext.Decoder, v any) error {
 		return err
 	}
 	isPointerToStruct := to.Kind() == reflect.Pointer && t.kind == reflect.Struct
-	if isPointerToStruct && isEmptyList(raw) { // sent if there is no object
+	if isPointerToStruct && isEmptyList(raw) { // the platform sends [] in place of an absent object
 		to.SetZero()
 		return nil
 	}

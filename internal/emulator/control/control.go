@@ -122,8 +122,8 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.ServeHTTP(w, r)
 }
 
-// platformOf returns the world of a request of the platform. If there is no world of that
-// name yet, it is created, but only for a request that may also use the control API.
+// platformOf returns the world of a request of the platform. It creates a world that does not
+// exist yet, but only for a request that may also use the control API.
 func (h *Handler) platformOf(r *http.Request) (*emulator.Server, error) {
 	name := r.Header.Get(WorldHeader)
 	isNew := name != "" && !h.hasWorld(name)

@@ -179,7 +179,7 @@ func (s *accountSite) watch(ctx context.Context) {
 
 // collect replaces the latest status. Its Reasons say why the replica cannot write to NATS; with one,
 // the replica is not ready. Its Problems are only shown. A present failure of the replica is always a
-// problem. A reason may name it as the cause too, or a recent failure if there is no present one.
+// problem. A reason may name it as the cause too, or a recent failure if nothing fails at present.
 func (s *accountSite) collect(ctx context.Context) {
 	stats, now := s.follower.Stats(), time.Now().UTC()
 	s.probe.run(ctx, stats.Confirmed, now) // a write to NATS, if the last one of the follower was long ago
